@@ -32,12 +32,14 @@ pub struct FileOptions {
     pub most_bytes: u64,
     /// How many older files are kept; 5 by default.
     pub most_files: u32,
+    /// The permissions of a file that is made; `0o600` by default.
+    pub mode: u32,
 }
 
 impl FileOptions {
     /// This file, with the defaults.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), most_bytes: 100 << 20, most_files: 5 }
+        Self { path: path.into(), most_bytes: 100 << 20, most_files: 5, mode: 0o600 }
     }
 }
 
@@ -70,13 +72,13 @@ impl Sink for File {
 fn write(options: &FileOptions, open: Option<Open>, lines: &[u8]) -> io::Result<Open> {
     let mut open = match open.filter(|open| open.is_at(&options.path)) {
         Some(open) => open,
-        None => Open::at(&options.path)?,
+        None => Open::at(options)?,
     };
     let length = open.file.metadata()?.len();
     if length > 0 && length.saturating_add(lines.len() as u64) > options.most_bytes {
         drop(open);
         series::rotate(&options.path, options.most_files)?;
-        open = Open::at(&options.path)?;
+        open = Open::at(options)?;
     }
     open.append(lines)?;
     Ok(open)
@@ -89,11 +91,16 @@ struct Open {
 }
 
 impl Open {
-    fn at(path: &Path) -> io::Result<Self> {
+    fn at(options: &FileOptions) -> io::Result<Self> {
+        let path = options.path.as_path();
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             fs::create_dir_all(folder)?;
         }
-        let file = fs::File::options().read(true).append(true).create(true).open(path)?;
+        let mut opening = fs::File::options();
+        opening.read(true).append(true).create(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut opening, options.mode);
+        let file = opening.open(path)?;
         file.try_lock().map_err(|error| match error {
             fs::TryLockError::WouldBlock => io::Error::other("another process writes this file"),
             fs::TryLockError::Error(error) => error,

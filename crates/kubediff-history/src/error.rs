@@ -15,6 +15,12 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// Another program has locked the file for over 5 s, and nothing was stored. When it is done, commits succeed again.
+    #[error("another program has locked the history {}; end its transaction", path.display())]
+    Busy {
+        /// The file.
+        path: PathBuf,
+    },
     /// Another process writes to the file.
     #[error("the history {} is in use: another process writes to it; end that one, or choose another file", .path.display())]
     InUse {
@@ -90,5 +96,10 @@ impl Error {
     /// Whether there was no room.
     pub fn is_full(&self) -> bool {
         matches!(self, Self::Full { .. })
+    }
+
+    /// Whether the same may succeed later: there was no room, or another program has the file.
+    pub fn is_passing(&self) -> bool {
+        self.is_full() || matches!(self, Self::Busy { .. })
     }
 }

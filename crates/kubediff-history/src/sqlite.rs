@@ -410,16 +410,19 @@ impl Reader {
         self.at_once(|connection, _, _| retain::plan(connection, retention, now))
     }
 
+    /// The size of the file, and of the log beside it.
+    pub fn bytes(path: &Path) -> u64 {
+        let files = [path.to_owned(), schema::beside(path, "-wal")];
+        files.iter().filter_map(|file| Some(file.metadata().ok()?.len())).sum()
+    }
+
     /// How much is in the history.
     ///
     /// # Errors
     ///
     /// When the file cannot be read, or is damaged.
     pub fn size(&mut self) -> Result<Size, Error> {
-        let bytes = [self.path.clone(), schema::beside(&self.path, "-wal")]
-            .iter()
-            .filter_map(|file| Some(file.metadata().ok()?.len()))
-            .sum();
+        let bytes = Self::bytes(&self.path);
         self.at_once(|connection, _, _| read::size(connection, bytes))
     }
 

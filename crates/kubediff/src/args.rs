@@ -95,6 +95,10 @@ pub struct StatusArgs {
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8080")]
     pub address: String,
 
+    /// A file with the daemon's `listenToken`
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+
     /// How to show it
     #[arg(short = 'o', long, value_name = "FORMAT", default_value = "text")]
     pub output: StatusOutput,

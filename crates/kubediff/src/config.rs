@@ -34,7 +34,7 @@ pub use route::{Match, Route, Severity};
 pub use run::SCHEMA;
 pub use secrets::SecretsSettings;
 pub use sink::{FileSettings, Format, Method, Sink, SlackSettings, StdoutSettings, WebhookSettings};
-pub use value::{InvalidPeriod, InvalidSize, Period, Secret, SecretError, Size, Text};
+pub use value::{InvalidMode, InvalidPeriod, InvalidSize, Mode, Period, Secret, SecretError, Size, Text};
 pub use warning::{Note, Warning};
 pub use watch::{Exclude, Watch};
 
@@ -97,6 +97,9 @@ pub struct Config {
     /// Where `/healthz`, `/readyz` and `/metrics` are: `:8080`, `127.0.0.1:8080`; `null` for nowhere.
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub listen: Option<Text<Listen>>,
+    /// Who asks for `/status` or `/metrics` has to send this as a bearer token. Default: nobody has to. It is read at the start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub listen_token: Option<Secret>,
 }
 
 impl Default for Config {
@@ -112,6 +115,7 @@ impl Default for Config {
             sinks: BTreeMap::new(),
             routes: None,
             listen: Some(Text(Listen::default())),
+            listen_token: None,
         }
     }
 }

@@ -25,7 +25,7 @@ use crate::args::ServeArgs;
 use crate::capture::held::Held;
 use crate::capture::taker::{TakeError, Taker};
 use crate::cluster::{self, NoCluster};
-use crate::config::{Config, ConfigError, Loaded, NotConnected};
+use crate::config::{Config, ConfigError, Loaded, NotConnected, SecretError};
 use crate::exit::Exit;
 use crate::follow::{End, Follow, Manner, Namespaces, Reach, WatchError, say};
 use crate::history::writer::{NOT_RUNNING, Recorder, SharedHistory};
@@ -79,6 +79,9 @@ pub enum ServeError {
         /// Why.
         source: std::io::Error,
     },
+    /// The token of the endpoint is not where the configuration says.
+    #[error("`listenToken` in the configuration")]
+    Token(#[source] SecretError),
     /// A thread of the daemon has ended although it should not.
     #[error(
         "the thread that records has ended unexpectedly, which is a mistake in kubediff; start it again, and report the message above"
@@ -108,7 +111,7 @@ pub async fn run(args: &ServeArgs) -> Result<(), ServeError> {
     warn(&loaded);
     let signals = crate::signals::Signals::listen().map_err(WatchError::Signals)?;
     let mut control = Control::new(signals, &args.config, &loaded);
-    let endpoint = Endpoint::open(&loaded.config).await?;
+    let endpoint = Endpoint::open(&loaded).await?;
     let mut why = NOT_RUNNING;
     let mut former: Option<Loaded> = None;
     loop {
@@ -224,7 +227,7 @@ async fn serve(
     let _ = retaining.await;
     match taken.map_err(ServeError::Ended)? {
         Ok(()) => Ok(next.and_then(Next::loaded)),
-        Err(TakeError::History(error)) if error.is_full() && matches!(next, Some(Next::Reload(_))) => {
+        Err(TakeError::History(error)) if error.is_passing() && matches!(next, Some(Next::Reload(_))) => {
             // The next start finds what could not be written.
             say(&error.to_string());
             Ok(next.and_then(Next::loaded))

@@ -2,17 +2,20 @@
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
+use std::path::Path;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::HOST;
-use http_body_util::{BodyExt, Collected, Empty, Limited};
+use http::StatusCode;
+use http::header::{AUTHORIZATION, HOST};
+use http_body_util::{BodyExt, Empty, Limited};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use tokio::net::TcpStream;
 
 use crate::args::{StatusArgs, StatusOutput};
+use crate::config::{Secret, SecretError};
 use crate::exit::Exit;
 use crate::text::table::table;
 use crate::text::terminal::escape;
@@ -35,6 +38,10 @@ pub(crate) enum StatusError {
     Silent(String, #[source] Option<Failure>),
     #[error("{0} is not a daemon of kubediff: its /status is not what it should be")]
     Other(String),
+    #[error("the daemon on {0} wants another token; name a file with its `listenToken` with --token-file")]
+    Token(String),
+    #[error(transparent)]
+    NoToken(#[from] SecretError),
     #[error("the daemon is not ready")]
     NotReady,
     #[error("the output cannot be written")]
@@ -51,7 +58,11 @@ impl StatusError {
 }
 
 pub(crate) async fn run(args: &StatusArgs) -> Result<(), StatusError> {
-    let status = ask(&args.address).await?;
+    let token = match &args.token_file {
+        Some(file) => Some(Secret::File(file.clone()).reveal(Path::new(""))?),
+        None => None,
+    };
+    let status = ask(&args.address, token.as_deref()).await?;
     let text = match args.output {
         StatusOutput::Json => format!("{status}\n"),
         StatusOutput::Text => text(&status),
@@ -60,7 +71,7 @@ pub(crate) async fn run(args: &StatusArgs) -> Result<(), StatusError> {
     if status["ready"] == true { Ok(()) } else { Err(StatusError::NotReady) }
 }
 
-async fn ask(address: &str) -> Result<Value, StatusError> {
+async fn ask(address: &str, token: Option<&str>) -> Result<Value, StatusError> {
     let invalid = || StatusError::Address(address.to_owned());
     let uri: http::Uri = address.parse().map_err(|_| invalid())?;
     let (Some("http"), Some(server)) = (uri.scheme_str(), uri.authority()) else { return Err(invalid()) };
@@ -71,23 +82,34 @@ async fn ask(address: &str) -> Result<Value, StatusError> {
         port => port.and_then(|port| port.strip_prefix(':')?.parse().ok()).ok_or_else(invalid)?,
     };
     let path = format!("{}/status", uri.path().trim_end_matches('/'));
-    let request = http::Request::get(path).header(HOST, format!("{host}:{port}")).body(Empty::new());
-    let request = request.map_err(|_| invalid())?;
+    let mut request = http::Request::get(path).header(HOST, format!("{host}:{port}"));
+    if let Some(token) = token {
+        request = request.header(AUTHORIZATION, format!("Bearer {token}"));
+    }
+    let request = request.body(Empty::new()).map_err(|_| invalid())?;
     let asked = tokio::time::timeout(LIMIT, answer(host, port, request));
     let silent = |source| StatusError::Silent(address.to_owned(), source);
-    let body = asked.await.map_err(|_| silent(None))?.map_err(|error| silent(Some(error)))?;
+    let (status, body) = asked.await.map_err(|_| silent(None))?.map_err(|error| silent(Some(error)))?;
+    if status == StatusCode::UNAUTHORIZED {
+        return Err(StatusError::Token(address.to_owned()));
+    }
     let status = serde_json::from_slice::<Value>(&body).ok().filter(|status| status["ready"].is_boolean());
     status.ok_or_else(|| StatusError::Other(address.to_owned()))
 }
 
 /// The body of the answer to one request, on a connection of its own.
-async fn answer(host: &str, port: u16, request: http::Request<Empty<Bytes>>) -> Result<Bytes, Failure> {
+async fn answer(
+    host: &str,
+    port: u16,
+    request: http::Request<Empty<Bytes>>,
+) -> Result<(StatusCode, Bytes), Failure> {
     let stream = TcpStream::connect(format!("{host}:{port}")).await?;
     let (mut client, connection) = http1::handshake(TokioIo::new(stream)).await?;
     // The request gets each error that comes before its answer. An error after the answer does not matter.
     tokio::spawn(connection);
     let response = client.send_request(request).await?;
-    Limited::new(response.into_body(), MOST).collect().await.map(Collected::to_bytes)
+    let status = response.status();
+    Limited::new(response.into_body(), MOST).collect().await.map(|body| (status, body.to_bytes()))
 }
 
 /// Tables, as kubectl has them.

@@ -70,6 +70,21 @@ async fn each_record_is_a_line() {
     .assert_eq(&text(&options.path));
 }
 
+#[cfg(unix)]
+#[tokio::test]
+async fn a_file_is_for_its_owner_unless_the_options_say_otherwise() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let folder = TempDir::new().unwrap();
+    for (name, mode) in [("own", 0o600), ("shipped", 0o640)] {
+        let path = folder.path().join(name);
+        let options = FileOptions { mode, ..FileOptions::new(&path) };
+        assert_eq!(send(&mut File::new(options), 1, 10).await, Answer::Accepted);
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, mode);
+    }
+    assert_eq!(FileOptions::new("a").mode, 0o600);
+}
+
 #[tokio::test]
 async fn a_line_that_a_crash_left_half_is_cut_off_and_written_again() {
     let whole = "{\"number\":1,\"change\":{\"n\":1}}\n";

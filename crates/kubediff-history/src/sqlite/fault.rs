@@ -33,7 +33,7 @@ impl Fault {
                 Some((rusqlite::ErrorCode::DatabaseCorrupt, _)) => {
                     Error::Damaged { path, what: error.to_string() }
                 }
-                Some((rusqlite::ErrorCode::DatabaseBusy, _)) => Error::InUse { path },
+                Some((rusqlite::ErrorCode::DatabaseBusy, _)) => Error::Busy { path },
                 _ => Error::Io { path, source: error.into() },
             },
             Self::Damaged(what) => Error::Damaged { path, what },

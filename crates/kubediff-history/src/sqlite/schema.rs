@@ -211,6 +211,7 @@ fn migrate(
 
 /// Copies everything that is committed, while others read and write, into a new file that is complete by itself.
 pub(super) fn back_up(from: &Connection, path: &Path) -> rusqlite::Result<()> {
+    create(path).map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
     let mut copy = Connection::open(path)?;
     Backup::new(from, &mut copy)?.run_to_completion(1_000, Duration::ZERO, None)?;
     copy.pragma_update(None, "journal_mode", "delete")

@@ -48,6 +48,24 @@ fn a_file_has_one_writer() {
     open(&path);
 }
 
+/// Issue 19, attack 14: a foreign program's transaction.
+#[test]
+fn k5_a_foreign_lock_is_waited_for_and_then_named_and_nothing_is_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("history.db");
+    let mut history = open(&path);
+    some(&mut history, 1);
+    let foreign = rusqlite::Connection::open(&path).unwrap();
+    foreign.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let mut batch = Batch::default();
+    batch.note("a", "b");
+    let refused = history.commit(&batch).unwrap_err();
+    assert!(matches!(refused, Error::Busy { .. }) && refused.is_passing(), "{refused}");
+    foreign.execute_batch("ROLLBACK").unwrap();
+    history.commit(&batch).unwrap();
+    assert_eq!(history.reader().unwrap().notes().unwrap()["a"], "b");
+}
+
 #[test]
 fn a_file_of_another_cluster_is_refused() {
     let folder = tempfile::tempdir().unwrap();
@@ -83,6 +101,8 @@ fn a_backup_is_whole_while_the_history_is_written() {
     some(&mut history, 100);
     let mut reader = history.reader().unwrap();
     reader.back_up(&copy).unwrap();
+    #[cfg(unix)]
+    assert_eq!(std::os::unix::fs::MetadataExt::mode(&std::fs::metadata(&copy).unwrap()) & 0o777, 0o600);
     some(&mut history, 10);
     let mut backup = Reader::open(&copy).unwrap();
     let checked = backup.check().unwrap();

@@ -70,8 +70,19 @@ struct NoOp {
 /// The top-level fields of that file alone.
 const OWN: &[&str] = &["mode", "notifier"];
 /// The top-level fields of both files, or of ours alone.
-const OURS: &[&str] =
-    &["cluster", "watch", "history", "noise", "hide", "secrets", "keyFile", "sinks", "routes", "listen"];
+const OURS: &[&str] = &[
+    "cluster",
+    "watch",
+    "history",
+    "noise",
+    "hide",
+    "secrets",
+    "keyFile",
+    "sinks",
+    "routes",
+    "listen",
+    "listenToken",
+];
 
 /// Whether a file is one of arriqaaq/kubediff, by the fields at its top.
 pub(super) fn is_arriqaaq(tree: &Node) -> bool {

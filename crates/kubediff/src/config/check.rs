@@ -100,6 +100,15 @@ impl Checks<'_> {
             self.sink(&root.field("sinks").field(name), name, sink);
         }
         self.routes(config);
+        if config.listen_token.as_ref().is_some_and(Secret::is_literal) {
+            self.notes.push((root.field("listenToken"), Note::SecretInFile));
+        }
+        if config.secrets.wait.0.0 > Duration::from_secs(60) {
+            self.wrong(
+                &root.field("secrets").field("wait"),
+                "expected at most 60s: all changes after it wait, too",
+            );
+        }
     }
 
     /// `inside` leads from an element to its name.

@@ -168,5 +168,6 @@ fn file(settings: &FileSettings, folder: &Path) -> delivery::FileOptions {
         path: folder.join(&settings.path),
         most_bytes: settings.max_size.0.0,
         most_files: settings.max_files,
+        mode: settings.mode.0.0,
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::value::{Period, Secret, Size, Text};
+use super::value::{Mode, Period, Secret, Size, Text};
 
 /// Where changes are sent. Each sink follows the history at its own pace: one that is down for hours loses nothing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -136,6 +136,10 @@ pub struct FileSettings {
     #[serde(default = "max_files")]
     #[cfg_attr(test, schemars(range(max = 1000)))]
     pub max_files: u32,
+    /// The permissions of a file that is made, in quotes: `"0640"` lets a group read it, such as that of a log shipper.
+    #[serde(default = "mode")]
+    #[cfg_attr(test, schemars(with = "String"))]
+    pub mode: Text<Mode>,
 }
 
 /// JSON lines on standard output.
@@ -154,6 +158,10 @@ fn thread() -> Text<Period> {
 
 fn batch() -> u32 {
     50
+}
+
+fn mode() -> Text<Mode> {
+    Text(Mode(0o600))
 }
 
 fn max_size() -> Text<Size> {

@@ -7,10 +7,12 @@ use std::str::FromStr;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+pub use mode::{InvalidMode, Mode};
 pub use secret::{Secret, SecretError};
 pub use size::{InvalidSize, Size};
 pub use time::{InvalidPeriod, Period};
 
+mod mode;
 mod secret;
 mod size;
 mod time;

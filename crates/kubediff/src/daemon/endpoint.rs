@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::current::Current;
 use super::listener::{Listener, Listening};
 use super::{ServeError, metrics};
-use crate::config::Config;
+use crate::config::Loaded;
 
 /// The state that the endpoint reports.
 enum Shown {
@@ -31,16 +31,19 @@ impl Endpoint {
     /// # Errors
     ///
     /// When the address is taken, or is not this machine's.
-    pub(super) async fn open(config: &Config) -> Result<Self, ServeError> {
+    pub(super) async fn open(loaded: &Loaded) -> Result<Self, ServeError> {
         let shown = Arc::new(Mutex::new(Shown::Waiting("it has only begun".to_owned())));
-        let Some(listen) = &config.listen else { return Ok(Self { shown, serving: None }) };
+        let Some(listen) = &loaded.config.listen else { return Ok(Self { shown, serving: None }) };
+        let token = loaded.config.listen_token.as_ref().map(|token| token.reveal(loaded.folder()));
+        let expected = token.transpose().map_err(ServeError::Token)?.map(|token| format!("Bearer {token}"));
         let mut failed = None;
         for address in listen.0.addresses() {
             match Listener::bind(address).await.and_then(|listener| Ok((listener.address()?, listener))) {
                 Ok((address, listener)) => {
                     crate::follow::say(&format!("health and metrics are on http://{address}"));
                     let state = shown.clone();
-                    let serving = listener.answer(move |request| answer(request, &state));
+                    let serving =
+                        listener.answer(move |request| answer(request, &state, expected.as_deref()));
                     return Ok(Self { shown, serving: Some(serving) });
                 }
                 Err(error) => failed = Some(error),
@@ -76,10 +79,16 @@ fn lock(shown: &Mutex<Shown>) -> MutexGuard<'_, Shown> {
     shown.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn answer<B>(request: &Request<B>, shown: &Mutex<Shown>) -> Response<Full<Bytes>> {
+/// The answer to a request. The state and the metrics are for who sends the `expected` credentials, probes for everybody.
+fn answer<B>(request: &Request<B>, shown: &Mutex<Shown>, expected: Option<&str>) -> Response<Full<Bytes>> {
     const TEXT: &str = "text/plain; charset=utf-8";
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         return response(StatusCode::METHOD_NOT_ALLOWED, TEXT, "only GET is answered here\n".to_owned());
+    }
+    let sent = request.headers().get(header::AUTHORIZATION).map_or(&b""[..], |value| value.as_bytes());
+    let may_ask = expected.is_none_or(|expected| same(expected.as_bytes(), sent));
+    if matches!(request.uri().path(), "/status" | "/metrics") && !may_ask {
+        return response(StatusCode::UNAUTHORIZED, TEXT, "a bearer token is needed here\n".to_owned());
     }
     let shown = lock(shown);
     match request.uri().path() {
@@ -102,6 +111,12 @@ fn answer<B>(request: &Request<B>, shown: &Mutex<Shown>) -> Response<Full<Bytes>
             response(StatusCode::NOT_FOUND, TEXT, there.to_owned())
         }
     }
+}
+
+/// Compares in a time that says nothing of where the first difference is.
+fn same(one: &[u8], other: &[u8]) -> bool {
+    let differ = one.iter().zip(other).fold(0, |differ, (one, other)| differ | (one ^ other));
+    one.len() == other.len() && differ == 0
 }
 
 fn running(shown: &Shown) -> Option<&Current> {

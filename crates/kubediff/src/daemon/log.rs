@@ -319,7 +319,7 @@ impl Log for SinkLog {
             let stored = move || log.history.lock().settle_sink(&log.sink, &settled);
             match tokio::task::spawn_blocking(stored).await? {
                 // To begin again would send again what the sink has.
-                Err(error) if error.is_full() => {
+                Err(error) if error.is_passing() => {
                     let wait = self.stop.run_until_cancelled(tokio::time::sleep(FULL_AGAIN));
                     if wait.await.is_none() {
                         return Err(error.into());

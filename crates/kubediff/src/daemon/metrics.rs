@@ -55,8 +55,12 @@ pub(super) fn text(current: Option<&Current>) -> Result<String, fmt::Error> {
         records.set(gauge(*current.newest.borrow()));
         registry.register("history_last_record", "The number of the newest record of the history", records);
         let bytes = Gauge::<i64>::default();
-        bytes.set(gauge(std::fs::metadata(&current.path).map_or(0, |file| file.len())));
-        registry.register("history_bytes", "The size of the file of the history", bytes);
+        bytes.set(gauge(kubediff_history::Reader::bytes(&current.path)));
+        registry.register(
+            "history_bytes",
+            "The size of the file of the history, and of the log beside it",
+            bytes,
+        );
     }
     let mut text = current.map(|current| (current.informers)()).unwrap_or_default();
     encode(&mut text, &registry)?;

@@ -158,19 +158,25 @@ impl Recorder {
         pace.saturating_sub(self.committed.elapsed())
     }
 
-    /// Stores everything that was given until now. Blocks while the disk is full, until the inbox is closed.
+    /// Stores everything that was given until now. Blocks while the disk is full or another program has locked the file, until the
+    /// inbox is closed.
     ///
     /// # Errors
     ///
     /// When the history cannot be written. Nothing is lost: the next start finds the differences.
     pub(crate) fn commit(&mut self, inbox: &Inbox) -> Result<(), Error> {
-        let mut full_since: Option<Timestamp> = None;
+        let mut waits: Option<(Timestamp, &str)> = None;
         while !self.batch.is_empty() {
             match self.store() {
                 Ok(()) => {}
-                Err(error) if error.is_full() && !inbox.closed_within(Duration::ZERO) => {
-                    if full_since.is_none() {
-                        full_since = Some(Timestamp::now());
+                Err(error) if error.is_passing() && !inbox.closed_within(Duration::ZERO) => {
+                    if waits.is_none() {
+                        let cause = if error.is_full() {
+                            "the disk was full"
+                        } else {
+                            "another program had locked the history"
+                        };
+                        waits = Some((Timestamp::now(), cause));
                         self.history.trouble.send_replace(Some(error.to_string()));
                         say(&format!("{error}; trying again"));
                     }
@@ -178,12 +184,11 @@ impl Recorder {
                 }
                 Err(error) => return Err(error),
             }
-            if let Some(since) = full_since.filter(|_| self.batch.is_empty()) {
-                say("there is room again");
+            if let Some((since, cause)) = waits.take_if(|_| self.batch.is_empty()) {
+                say("the history can be written again");
                 self.history.trouble.send_replace(None);
-                let reason = "the disk was full; changes of one object in this time may be merged";
+                let reason = format!("{cause}; changes of one object in this time may be merged");
                 self.batch.gap(since, Timestamp::now(), None, reason);
-                full_since = None;
             }
         }
         Ok(())
@@ -322,9 +327,11 @@ impl Recorder {
         let target = synced.target_text();
         let firsts = self.firsts.remove(&target).unwrap_or_default();
         let was_watched = self.past.has(&target) || (synced.name.is_some() && self.past.has(&resource));
+        // A run that ended within its first list has stored a part of it.
+        let was_begun = was_watched || self.past.names.contains(&target);
         let again = !self.synced.insert(target.clone());
         if !synced.is_new && comparing.profile.noise.hides(&kind.gvk).is_none() {
-            if was_watched {
+            if was_begun {
                 self.restart_gap(&target, synced.at, again);
             }
             self.first_list(synced, &resource, firsts, was_watched, comparing)?;
@@ -345,7 +352,7 @@ impl Recorder {
         comparing: &mut Comparing<'_>,
     ) -> Result<(), Error> {
         let kind = &synced.kind;
-        let sighting = self.sighting(&kind.gvk, &kind.resource.plural, synced.at);
+        let sighting = self.sighting(&kind.gvk, &kind.resource.plural, synced.at, Origin::Restart);
         let mut scope = past::scope_of(resource);
         scope.name.clone_from(&synced.name);
         let mut names: HashMap<(Option<String>, String), String> = HashMap::new();
@@ -353,7 +360,8 @@ impl Recorder {
             let namespace = raw.key.namespace().map(str::to_owned);
             names.insert((namespace, raw.key.name().to_owned()), uid.clone());
         }
-        let deletions = was_watched && self.past.knows_deletions(&self.within);
+        // What is stored was there, whether or not that list came to its end.
+        let deletions = self.past.knows_deletions(&self.within);
         // Objects that come to the history meanwhile are found again among the names, and passed over.
         let mut pages = self.stored(scope, kind.resource.namespaced);
         while let Some(page) = pages.next(&mut self.reader)? {
@@ -415,18 +423,21 @@ impl Recorder {
         let at_start = self.names.is_empty();
         let names: BTreeSet<String> = resources.names.iter().cloned().collect();
         let former = if at_start { &self.past.names } else { &self.names };
-        let gone: Vec<String> = former.difference(&names).cloned().collect();
-        self.batch.note(notes::NAMES, resources.names.join("\n"));
-        self.names = names;
+        let is_served = |target: &str| resources.served.contains(target.split('/').next().unwrap_or(target));
+        // What an incomplete discovery lacks may still be there.
+        let (gone, unknown): (Vec<String>, Vec<String>) =
+            former.difference(&names).cloned().partition(|target| resources.complete || is_served(target));
+        self.names = names.into_iter().chain(unknown).collect();
+        let noted: Vec<&str> = self.names.iter().map(String::as_str).collect();
+        self.batch.note(notes::NAMES, noted.join("\n"));
+        let origin = if at_start { Origin::Restart } else { Origin::List };
         let now = Timestamp::now();
         for target in gone {
             let left = if at_start { self.past.watched_until.unwrap_or(now) } else { now };
             self.batch.note(notes::left(&target), left.to_string());
             self.past.forget(&target, left);
             self.synced.remove(&target);
-            let resource = target.split('/').next().unwrap_or(&target);
-            let is_served = resources.served.contains(resource);
-            if is_served || !resources.complete || !self.past.knows_deletions(&self.within) {
+            if is_served(&target) || !self.past.knows_deletions(&self.within) {
                 continue;
             }
             let mut pages = self.stored(past::scope_of(&target), true);
@@ -441,9 +452,9 @@ impl Recorder {
                     if hidden || !self.within.has(before.object.namespace.as_deref()) {
                         continue;
                     }
-                    let sighting = self.sighting(&kind.gvk, &kind.resource.plural, now);
+                    let sighting = self.sighting(&kind.gvk, &kind.resource.plural, now, origin);
                     let compared = comparing.compare(&sighting, Some(before.body.value()), None);
-                    self.found(&kind, now, Origin::Restart, &compared);
+                    self.found(&kind, now, origin, &compared);
                     comparing.tell(compared);
                 }
                 self.commit_if_full(comparing.inbox)?;
@@ -497,12 +508,13 @@ impl Recorder {
         Stored { scope, namespaces, cursor: None }
     }
 
-    fn sighting(&self, gvk: &Gvk, resource: &str, observed_at: Timestamp) -> OwnedSighting {
+    fn sighting(&self, gvk: &Gvk, resource: &str, observed_at: Timestamp, origin: Origin) -> OwnedSighting {
         OwnedSighting {
             cluster: self.cluster.clone(),
             gvk: gvk.clone(),
             resource: resource.to_owned(),
             observed_at,
+            origin,
         }
     }
 }
@@ -528,12 +540,13 @@ impl Stored {
     }
 }
 
-/// A [`Sighting`] at a restart.
+/// A [`Sighting`] of what is compared with a stored state.
 struct OwnedSighting {
     cluster: Option<String>,
     gvk: Gvk,
     resource: String,
     observed_at: Timestamp,
+    origin: Origin,
 }
 
 impl OwnedSighting {
@@ -543,7 +556,7 @@ impl OwnedSighting {
             gvk: &self.gvk,
             resource: &self.resource,
             observed_at: self.observed_at,
-            origin: Origin::Restart,
+            origin: self.origin,
         }
     }
 }

@@ -46,6 +46,16 @@ fn a_lost_key_begins_an_epoch() {
 }
 
 #[test]
+fn a_key_that_the_kubelet_opened_to_the_group_is_private_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.db.key");
+    let key = HashKey::open(&file).unwrap();
+    set_mode(&file, 0o660);
+    assert_eq!(HashKey::open(&file).unwrap().id(), key.id());
+    assert_eq!(mode(&file), 0o600);
+}
+
+#[test]
 fn what_is_no_key_file_is_refused_with_the_remedy() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("h.key");

@@ -517,6 +517,25 @@ async fn a_configuration_that_cannot_begin_leaves_the_former_one_in_force() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_state_and_the_metrics_are_for_who_has_the_token() {
+    let set = Set::new().await;
+    set.configure("watch: {resources: [cm]}\nlistenToken: {file: token}\n");
+    std::fs::write(set.path("token"), "s3cret-token\n").unwrap();
+    std::fs::write(set.path("other"), "s3cret-toke!\n").unwrap();
+    let (daemon, address) = set.serve().await;
+    for (path, expected) in [("/readyz", 200), ("/healthz", 200), ("/status", 401), ("/metrics", 401)] {
+        assert_eq!(get(&address, path).await.0.as_u16(), expected, "{path}");
+    }
+    for (token, may_ask) in [("token", true), ("other", false)] {
+        let file = set.path(token);
+        let arguments = ["status", "--address", &address, "--token-file", file.to_str().unwrap()];
+        assert_eq!(kubediff(&arguments).await.1, may_ask, "{token}");
+    }
+    assert!(!kubediff(&["status", "--address", &address]).await.1);
+    on_thread(move || daemon.end_with("-TERM")).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn to_look_elsewhere_is_no_change_of_what_is_there() {
     let set = Set::new().await;
     set.shop.create("here", "1").await;
@@ -597,7 +616,7 @@ async fn a_full_disk_is_waited_for_and_told() {
     }
     let daemon = on_thread(move || {
         let mut daemon = daemon;
-        daemon.note("there is room again");
+        daemon.note("the history can be written again");
         daemon
     })
     .await;

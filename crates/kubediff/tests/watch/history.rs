@@ -128,6 +128,26 @@ async fn a_third_start_finds_nothing_new() {
     assert_eq!(log(&file), [gap, gap]);
 }
 
+/// Issue 19, attack 14: a kill within the first list, and a deletion before the next start.
+#[tokio::test(flavor = "multi_thread")]
+async fn k1_what_a_first_list_has_stored_in_part_and_is_gone_was_deleted() {
+    let shop = Shop::open().await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.db");
+    shop.create("ghost", "1").await;
+    shop.create("stays", "1").await;
+    end(record(&shop, &file, "cm").await, "-TERM").await;
+    // As the kill left it: the objects are there, and the position is not.
+    let foreign = rusqlite::Connection::open(&file).unwrap();
+    foreign.execute("DELETE FROM positions", []).unwrap();
+    drop(foreign);
+    shop.delete("ghost").await;
+    end(record(&shop, &file, "cm").await, "-TERM").await;
+    assert!(log(&file).contains(&"deleted ghost restart".to_owned()), "{:#?}", log(&file));
+    let names: Vec<String> = state(&file).into_keys().filter(|name| name != "kube-root-ca.crt").collect();
+    assert_eq!(names, ["stays"]);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_lies_outside_of_the_view_was_not_deleted() {
     let folder = tempfile::tempdir().unwrap();

@@ -148,7 +148,11 @@ impl HashKey {
     fn read(path: &Path) -> Result<Self, KeyFileError> {
         let failed = |source| KeyFileError::Io { path: path.to_owned(), doing: "read", source };
         let file = File::open(path).map_err(failed)?;
-        let mode = mode(&file).map_err(failed)?;
+        let mut mode = mode(&file).map_err(failed)?;
+        // So the kubelet leaves each file of a volume with an `fsGroup`, when a pod starts.
+        if mode == 0o660 && private_again(&file).is_ok() {
+            mode = 0o600;
+        }
         if mode & 0o077 != 0 {
             return Err(KeyFileError::Exposed { path: path.to_owned(), mode });
         }
@@ -220,6 +224,17 @@ fn private(path: &Path) -> io::Result<File> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path)
+}
+
+/// Only the owner may take the group's permissions.
+#[cfg(unix)]
+fn private_again(file: &File) -> io::Result<()> {
+    file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))
+}
+
+#[cfg(not(unix))]
+fn private_again(_: &File) -> io::Result<()> {
+    Ok(())
 }
 
 /// The permissions; none for anybody else where there is no such thing.
