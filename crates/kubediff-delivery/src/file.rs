@@ -11,7 +11,7 @@ use crate::drive::Sink;
 use crate::json::lines;
 use crate::record::Parcel;
 
-/// A file of JSON lines: `{"number": 7, "change": {...}}`, with the same marks as [`Form::Plain`](crate::Form::Plain).
+/// A file of JSON lines: `{"id": "...", "number": 7, "change": {...}}`, with the same marks as [`Form::Plain`](crate::Form::Plain).
 ///
 /// A batch is accepted when it is on the disk (`fdatasync`). Every line is whole: what a crash or a full disk left of a
 /// line is cut off before anything is written after it, and its record is sent again. When the file is full, it becomes

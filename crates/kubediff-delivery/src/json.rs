@@ -5,10 +5,11 @@ use serde_json::value::RawValue;
 
 use crate::record::{Parcel, Record};
 
-/// `{"number": 7, "change": {...}}`. A record with missing ones before it has `"missing": [5]`, a dead letter that is
+/// `{"id": "...", "number": 7, "change": {...}}`. A record with missing ones before it has `"missing": [5]`, a dead letter that is
 /// sent again `"late": true`.
 #[derive(Serialize)]
 pub(crate) struct Marked<'a> {
+    id: &'a str,
     number: u64,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     late: bool,
@@ -20,7 +21,13 @@ pub(crate) struct Marked<'a> {
 impl<'a> Marked<'a> {
     pub(crate) fn of(record: &'a Record, parcel: &'a Parcel<'_>) -> Self {
         let number = record.entry.number;
-        Self { number, late: parcel.is_late, missing: parcel.missing_before(number), change: raw(record) }
+        Self {
+            id: &record.id,
+            number,
+            late: parcel.is_late,
+            missing: parcel.missing_before(number),
+            change: raw(record),
+        }
     }
 }
 

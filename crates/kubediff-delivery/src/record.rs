@@ -10,6 +10,8 @@ use crate::window::Entry;
 pub struct Record {
     /// Its number and its object, for order.
     pub entry: Entry,
+    /// Its id, by which receivers tell repetitions: no other record has it.
+    pub id: Box<str>,
     /// When it was observed.
     pub time: Timestamp,
     /// Its subject, for people and filters: `Deployment shop/cart`.
@@ -45,10 +47,10 @@ impl Parcel<'_> {
     /// The same for the same records, however often they are sent: receivers tell repetitions by it.
     #[must_use]
     pub fn id(&self) -> String {
-        let number = |record: Option<&&Record>| record.map_or(0, |record| record.entry.number);
-        match (number(self.records.first()), number(self.records.last())) {
-            (first, last) if first == last => first.to_string(),
-            (first, last) => format!("{first}-{last}-{}", self.records.len()),
+        match &self.records[..] {
+            [] => String::new(),
+            [record] => record.id.to_string(),
+            [first, .., last] => format!("{}-{}-{}", first.id, last.entry.number, self.records.len()),
         }
     }
 }

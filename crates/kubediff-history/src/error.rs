@@ -50,12 +50,24 @@ pub enum Error {
         known: u32,
     },
     /// The file's format is older, and the file was to be read only, or cannot be migrated.
-    #[error("the history {} has the older format {found}; open it once for writing, with a program that knows it", .path.display())]
+    #[error("the history {} has the older format {found}; migrate it with `kubediff history migrate {}`", .path.display(), .path.display())]
     Older {
         /// The file.
         path: PathBuf,
         /// Its format.
         found: u32,
+    },
+    /// The file's format is older, and the disk has no room for the backup before it is migrated. Nothing was touched.
+    #[error(
+        "the history {} has the older format {found}, and its backup needs {missing} bytes more than the disk has; free some space, or move the file", .path.display()
+    )]
+    NoRoom {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+        /// How many bytes are missing.
+        missing: u64,
     },
     /// The file belongs to another cluster.
     #[error("the history {} is of the cluster with uid {found}, not {wanted}; choose another file", .path.display())]

@@ -58,7 +58,7 @@ pub use record::{
     ChangeRecord, Gap, Gvk, Incarnation, Manager, Number, ObjectId, Origin, Record, Verb, Version,
 };
 pub use report::{
-    Checked, Cluster, DeadLetter, Lost, Plan, Records, Retained, Retention, Settings, Settled, Sink, Size,
-    State, StateCursor,
+    Checked, Cluster, DeadLetter, Ids, Lost, Plan, Records, Retained, Retention, Settings, Settled, Sink,
+    Size, State, StateCursor,
 };
 pub use sqlite::{History, Reader};

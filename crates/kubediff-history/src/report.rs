@@ -1,5 +1,6 @@
 //! Settings and answers that are no records.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -21,6 +22,24 @@ pub struct Settings {
     /// The most bytes that the file may have: beyond it, commits fail as on a full disk. The log beside it (`-wal`) is
     /// not counted.
     pub most_bytes: Option<u64>,
+}
+
+/// The ids of records: no id is given twice, also after a lost file or a restored backup.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ids {
+    /// The id of the history.
+    pub(crate) log: String,
+    /// From which number on a timeline holds.
+    pub(crate) timelines: BTreeMap<Number, i64>,
+}
+
+impl Ids {
+    /// `LOG-TIMELINE-NUMBER`: the history's id, the time at which its writer began, in milliseconds since 1970, and the number. Numbers
+    /// rise within a history.
+    pub fn of(&self, number: Number) -> String {
+        let timeline = self.timelines.range(..=number).next_back().map_or(0, |(_, timeline)| *timeline);
+        format!("{}-{timeline}-{number}", self.log)
+    }
 }
 
 /// The parts of a history to keep. Nothing is removed by default.

@@ -29,8 +29,8 @@ use crate::error::Error;
 use crate::filter::{At, Filter, Page, Scope};
 use crate::record::{Gap, Gvk, Incarnation, Number, Version};
 use crate::report::{
-    Checked, Cluster, DeadLetter, Plan, Records, Retained, Retention, Settings, Settled, Sink, Size, State,
-    StateCursor,
+    Checked, Cluster, DeadLetter, Ids, Plan, Records, Retained, Retention, Settings, Settled, Sink, Size,
+    State, StateCursor,
 };
 use codec::Codec;
 use fault::{Fault, Outcome};
@@ -66,6 +66,16 @@ impl History {
         let (connection, lock) = schema::open(path, cluster, settings, schema::FORMAT, schema::STEPS)?;
         let memory = Memory::load(&connection).map_err(|fault| fault.at(path))?;
         Ok(Self { path: path.to_owned(), connection, memory, _lock: lock })
+    }
+
+    /// Migrates a file of an older format to this one, and returns the path of the backup that is made before. `None` for a file
+    /// of this format, which stays as it is.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such file, another process writes to it, or the disk has no room for the backup.
+    pub fn migrate(path: impl AsRef<Path>) -> Result<Option<PathBuf>, Error> {
+        schema::migrate_file(path.as_ref())
     }
 
     /// Stores a batch, all of it or nothing, and returns the number of the last record. A returned batch is on the
@@ -260,7 +270,8 @@ impl Reader {
         self.at_once(|connection, codec, cluster| states::numbered(connection, codec, cluster, number))
     }
 
-    /// The incarnations of a scope that changed in a time: from `from` on, before `to`. The latest to change is last.
+    /// The incarnations of a scope that changed in a time, or whose current state noise has led to then: from `from` on, before
+    /// `to`. The latest to change is last.
     ///
     /// # Errors
     ///
@@ -326,6 +337,15 @@ impl Reader {
             ControlFlow::Continue(())
         })?;
         Ok(blaming.finish(incarnation))
+    }
+
+    /// The ids of records, as the writer that there is now gives them.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn ids(&mut self) -> Result<Ids, Error> {
+        self.at_once(|connection, _, _| read::ids(connection))
     }
 
     /// Up to which resourceVersion the history has each resource (`deployments.apps`).

@@ -37,9 +37,9 @@ pub use remote::DaemonError;
 /// When the history cannot be read, or has no answer; when the daemon cannot be asked.
 pub async fn run(query: &Query) -> Result<Exit, QueryError> {
     let source = query.source();
-    let now = source.now.clone().unwrap_or_else(Zoned::now);
-    let answered = match &source.daemon {
-        Some(name) => remote::ask(name, query, &now).await.map_err(QueryError::from),
+    let now = source.and_then(|source| source.now.clone()).unwrap_or_else(Zoned::now);
+    let answered = match source.and_then(|source| Some((source, source.daemon.as_ref()?))) {
+        Some((source, name)) => remote::ask(name, source, query, &now).await.map_err(QueryError::from),
         None => answer(query, &now).map(|()| Exit::Success),
     };
     unless_closed(answered, Exit::Success)

@@ -10,7 +10,7 @@ use crate::record::{Parcel, Record};
 /// The format of a request's body.
 #[derive(Debug, Clone, Default)]
 pub enum Form {
-    /// An object with the records: `{"changes": [{"number": 7, "change": {...}}]}`. A record with missing ones before it has
+    /// An object with the records: `{"changes": [{"id": "...", "number": 7, "change": {...}}]}`. A record with missing ones before it has
     /// `"missing": [5]`, a dead letter that is sent again `"late": true`.
     #[default]
     Plain,
@@ -64,7 +64,7 @@ struct Plain<'a> {
 #[derive(Serialize)]
 struct Event<'a> {
     specversion: &'static str,
-    id: String,
+    id: &'a str,
     source: &'a str,
     #[serde(rename = "type")]
     kind: &'static str,
@@ -83,7 +83,7 @@ fn event<'a>(record: &'a Record, parcel: &Parcel<'_>, source: &'a str) -> Event<
     let missing: Vec<String> = parcel.missing_before(number).iter().map(u64::to_string).collect();
     Event {
         specversion: "1.0",
-        id: number.to_string(),
+        id: &record.id,
         source,
         kind: "kubediff.change",
         subject: &record.subject,

@@ -45,6 +45,7 @@ async fn send(file: &mut File, number: u64, bytes: usize) -> Answer {
     let body = format!(r#"{{"n":{number},"text":"{}"}}"#, "x".repeat(bytes));
     let record = Record {
         entry: Entry { number, object: 1, bytes: body.len() },
+        id: number.to_string().into(),
         time: jiff::Timestamp::UNIX_EPOCH,
         subject: "".into(),
         summary: "".into(),
@@ -63,9 +64,9 @@ async fn each_record_is_a_line() {
     log.reaches(3).await;
     running.stop().await;
     expect![[r#"
-        {"number":1,"change":{"name":"object-1","n":1}}
-        {"number":2,"change":{"name":"object-2","n":2}}
-        {"number":3,"change":{"name":"object-1","n":3}}
+        {"id":"log-1-1","number":1,"change":{"name":"object-1","n":1}}
+        {"id":"log-1-2","number":2,"change":{"name":"object-2","n":2}}
+        {"id":"log-1-3","number":3,"change":{"name":"object-1","n":3}}
     "#]]
     .assert_eq(&text(&options.path));
 }

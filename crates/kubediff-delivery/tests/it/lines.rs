@@ -45,9 +45,9 @@ async fn written(fails_after: Option<usize>) -> String {
 #[tokio::test]
 async fn each_record_is_a_line() {
     expect![[r#"
-        {"number":1,"change":{"name":"object-1","n":1}}
-        {"number":2,"change":{"name":"object-2","n":2}}
-        {"number":3,"change":{"name":"object-1","n":3}}
+        {"id":"log-1-1","number":1,"change":{"name":"object-1","n":1}}
+        {"id":"log-1-2","number":2,"change":{"name":"object-2","n":2}}
+        {"id":"log-1-3","number":3,"change":{"name":"object-1","n":3}}
     "#]]
     .assert_eq(&written(None).await);
 }
@@ -55,11 +55,10 @@ async fn each_record_is_a_line() {
 #[tokio::test]
 async fn after_a_failure_the_batch_begins_on_a_line_of_its_own() {
     expect![[r#"
-        {"number":1,"change":{"name":"object-1","n":1}}
-        {"number":2,
-        {"number":1,"change":{"name":"object-1","n":1}}
-        {"number":2,"change":{"name":"object-2","n":2}}
-        {"number":3,"change":{"name":"object-1","n":3}}
+        {"id":"log-1-1","number":1,"change":{"name":"object-1","n":1
+        {"id":"log-1-1","number":1,"change":{"name":"object-1","n":1}}
+        {"id":"log-1-2","number":2,"change":{"name":"object-2","n":2}}
+        {"id":"log-1-3","number":3,"change":{"name":"object-1","n":3}}
     "#]]
     .assert_eq(&written(Some(60)).await);
 }

@@ -34,6 +34,7 @@ impl Memory {
             let body = format!(r#"{{"name":"object-{object}","n":{number}}}"#);
             records.push(Record {
                 entry: Entry { number, object, bytes: body.len() },
+                id: format!("log-1-{number}").into(),
                 time: Timestamp::UNIX_EPOCH,
                 subject: format!("ConfigMap shop/object-{object}").into(),
                 summary: format!("updated ConfigMap shop/object-{object}: n {} -> {number}", number - 1)

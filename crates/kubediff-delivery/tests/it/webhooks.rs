@@ -97,13 +97,15 @@ async fn a_record_that_is_refused_becomes_a_dead_letter_and_can_be_sent_again() 
         let text = String::from_utf8_lossy(&seen.body).into_owned();
         text.contains(r#""n":3}"#).then_some(text)
     });
-    expect![[r#"{"changes":[{"number":3,"missing":[1],"change":{"name":"object-1","n":3}}]}"#]]
-        .assert_eq(&third.expect("the third record"));
+    expect![[
+        r#"{"changes":[{"id":"log-1-3","number":3,"missing":[1],"change":{"name":"object-1","n":3}}]}"#
+    ]]
+    .assert_eq(&third.expect("the third record"));
 
     running.resends.send(log.record(1)).await.expect("a driver");
     let mut settled = log.settled.subscribe();
     settled.wait_for(|settled| settled.resent == [1]).await.expect("a log");
-    expect![[r#"{"changes":[{"number":1,"late":true,"change":{"name":"object-1","n":1}}]}"#]]
+    expect![[r#"{"changes":[{"id":"log-1-1","number":1,"late":true,"change":{"name":"object-1","n":1}}]}"#]]
         .assert_eq(&String::from_utf8_lossy(&server.seen().last().expect("a request").body));
     running.stop().await;
 }
@@ -174,10 +176,13 @@ async fn a_request_is_signed_after_the_standard_and_has_headers_of_ones_own() {
     running.stop().await;
     let seen = &server.seen()[0];
     let header = |name: &str| seen.headers[name].to_str().expect("text");
-    assert_eq!((&*seen.method, header("authorization"), header("webhook-id")), ("PUT", "Bearer abc", "1"));
+    assert_eq!(
+        (&*seen.method, header("authorization"), header("webhook-id")),
+        ("PUT", "Bearer abc", "log-1-1")
+    );
     assert!(header("user-agent").starts_with("kubediff/"));
     let mut mac = Hmac::<sha2::Sha256>::new_from_slice(b"secretsecretsecretsecret").expect("a key");
-    mac.update(format!("1.{}.", header("webhook-timestamp")).as_bytes());
+    mac.update(format!("log-1-1.{}.", header("webhook-timestamp")).as_bytes());
     mac.update(&seen.body);
     let expected = STANDARD.encode(mac.finalize().into_bytes());
     assert_eq!(header("webhook-signature"), format!("v1,{expected}"));
@@ -208,7 +213,7 @@ async fn events_are_cloud_events() {
             "name": "object-1"
           },
           "datacontenttype": "application/json",
-          "id": "1",
+          "id": "log-1-1",
           "source": "kubediff/test",
           "specversion": "1.0",
           "subject": "ConfigMap shop/object-1",
@@ -223,7 +228,7 @@ async fn events_are_cloud_events() {
               "name": "object-1"
             },
             "datacontenttype": "application/json",
-            "id": "1",
+            "id": "log-1-1",
             "source": "kubediff/test",
             "specversion": "1.0",
             "subject": "ConfigMap shop/object-1",
@@ -236,7 +241,7 @@ async fn events_are_cloud_events() {
               "name": "object-2"
             },
             "datacontenttype": "application/json",
-            "id": "2",
+            "id": "log-1-2",
             "source": "kubediff/test",
             "specversion": "1.0",
             "subject": "ConfigMap shop/object-2",

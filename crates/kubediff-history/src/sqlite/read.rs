@@ -1,6 +1,6 @@
 //! Questions become queries.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -16,7 +16,7 @@ use super::write::verb_code;
 use crate::body::Body;
 use crate::filter::{Filter, Order, Page, Scope};
 use crate::record::{ChangeRecord, Gap, Gvk, Number, ObjectId, Origin, Record, Verb, Version};
-use crate::report::{DeadLetter, Records, Sink, Size};
+use crate::report::{DeadLetter, Ids, Records, Sink, Size};
 
 /// The most records of one page.
 pub(super) const MOST: usize = 10_000;
@@ -292,7 +292,7 @@ fn select(
     Ok(())
 }
 
-/// The objects with a change that the filter takes, path and manager apart.
+/// The objects with a change that the filter takes, path and manager apart, or with noise in its time.
 pub(super) fn changed(connection: &Connection, filter: &Filter) -> Outcome<Vec<i64>> {
     let Some(chosen) = Chosen::find(connection, &filter.scope)? else { return Ok(Vec::new()) };
     let mut conditions = Conditions::default();
@@ -300,7 +300,17 @@ pub(super) fn changed(connection: &Connection, filter: &Filter) -> Outcome<Vec<i
     let sql = format!("SELECT DISTINCT v.object FROM versions v{}", conditions.text);
     let mut statement = connection.prepare(&sql)?;
     let ids = statement.query_map(params_from_iter(conditions.parameters), |row| row.get(0))?;
-    Ok(ids.collect::<Result<_, _>>()?)
+    let mut found: BTreeSet<i64> = ids.collect::<Result<_, _>>()?;
+    let noise = "SELECT id FROM objects WHERE state_at >= ?1 AND state_at < ?2";
+    let from = filter.from.map_or(i64::MIN, Timestamp::as_microsecond);
+    let to = filter.to.map_or(i64::MAX, Timestamp::as_microsecond);
+    for id in connection.prepare(noise)?.query_map([from, to], |row| row.get::<_, i64>(0))? {
+        let id = id?;
+        if chosen.objects(connection, &filter.scope, id - 1, 1)?.first() == Some(&id) {
+            found.insert(id);
+        }
+    }
+    Ok(found.into_iter().collect())
 }
 
 /// Gaps, in the order of the page.
@@ -483,6 +493,23 @@ pub(super) fn notes(connection: &Connection) -> Outcome<BTreeMap<String, String>
     let mut statement = connection.prepare_cached("SELECT name, value FROM notes")?;
     let notes = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
     Ok(notes.collect::<Result<_, _>>()?)
+}
+
+pub(super) fn ids(connection: &Connection) -> Outcome<Ids> {
+    let sql = "SELECT value FROM meta WHERE name = 'log'";
+    let hex: String = connection.query_row(sql, [], |row| row.get(0))?;
+    let mut statement = connection.prepare("SELECT first, timeline FROM timelines")?;
+    let timelines = statement.query_map([], |row| {
+        let (first, timeline): (i64, i64) = (row.get(0)?, row.get(1)?);
+        Ok((number(first), timeline))
+    })?;
+    let mut log = hex;
+    for dash in [20, 16, 12, 8] {
+        if log.is_char_boundary(dash) {
+            log.insert(dash, '-');
+        }
+    }
+    Ok(Ids { log, timelines: timelines.collect::<Result<_, _>>()? })
 }
 
 pub(super) fn dead_letters(connection: &Connection, sink: &str, page: &Page) -> Outcome<Vec<DeadLetter>> {

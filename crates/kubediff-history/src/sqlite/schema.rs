@@ -5,6 +5,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use rusqlite::backup::Backup;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, TransactionBehavior, params};
 
@@ -13,14 +14,20 @@ use crate::error::Error;
 use crate::report::{Cluster, Settings};
 
 /// The format that this program writes.
-pub(super) const FORMAT: u32 = 1;
+pub(super) const FORMAT: u32 = 2;
 /// SQLite's `application_id`: "kdhi".
 const APPLICATION: i32 = 0x6b64_6869;
 
-/// From the format of its place in the list to the next one.
+/// From one format to the next one.
 pub(super) type Step = fn(&Transaction<'_>) -> rusqlite::Result<()>;
-/// There was no format before the first.
-pub(super) const STEPS: &[Step] = &[];
+/// The last step leads to this program's format.
+pub(super) const STEPS: &[Step] = &[|transaction| transaction.execute_batch(TIMELINES)];
+
+// A record's id is that of the history, the timeline, and its number: the timeline with the largest `first` up to the number.
+const TIMELINES: &str = "
+CREATE TABLE timelines (first INTEGER PRIMARY KEY, timeline INTEGER NOT NULL) STRICT;
+INSERT INTO meta VALUES ('log', lower(hex(randomblob(16))));
+";
 
 // A row of `versions` is one observed version, and the change that led to it unless `verb` is 0. Its content is `frame`:
 // packed against the content of `base` followed by its own details; or, without a base, against a dictionary, with the
@@ -187,26 +194,78 @@ pub(super) fn cluster_of(connection: &Connection) -> Outcome<Cluster> {
     Ok(Cluster { uid, name: text("cluster_name")?.flatten() })
 }
 
-/// Copies the file beside itself, then takes the steps in one transaction.
+/// From now on, records have ids that no copy of this file has given out: each writer begins a timeline, whose number is the
+/// time. So neither a restored backup nor a file that another one replaces gives an id twice.
+fn begin_timeline(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    let now = Timestamp::now().as_millisecond();
+    transaction.execute_batch(
+        "DELETE FROM timelines WHERE first >= (SELECT value FROM meta WHERE name = 'next');
+         DELETE FROM timelines WHERE first < (SELECT max(first) FROM timelines
+             WHERE first <= (SELECT value FROM meta WHERE name = 'complete_after') + 1);",
+    )?;
+    transaction.execute(
+        "INSERT INTO timelines SELECT (SELECT value FROM meta WHERE name = 'next'),
+         max(?1, coalesce((SELECT max(timeline) + 1 FROM timelines), 1))",
+        [now],
+    )?;
+    Ok(())
+}
+
+/// Migrates a file of an older format, and says where its backup is. `None` for a file of this format.
+pub(super) fn migrate_file(path: &Path) -> Result<Option<PathBuf>, Error> {
+    if !path.exists() {
+        return Err(Error::Missing { path: path.to_owned() });
+    }
+    let _lock = WriteLock::take(path)?;
+    let mut connection = Connection::open(path).map_err(|error| Fault::from(error).at(path))?;
+    match found(&connection).map_err(|error| Fault::from(error).at(path))? {
+        Found::Nothing | Found::Foreign => Err(Error::Foreign { path: path.to_owned() }),
+        Found::Format(found) if found > FORMAT => {
+            Err(Error::Newer { path: path.to_owned(), found, known: FORMAT })
+        }
+        Found::Format(FORMAT) => Ok(None),
+        Found::Format(found) => migrate(&mut connection, path, found, FORMAT, STEPS).map(Some),
+    }
+}
+
+/// Copies the file beside itself, then takes the steps in one transaction. Returns where the copy is.
 fn migrate(
     connection: &mut Connection,
     path: &Path,
     from: u32,
     to: u32,
     steps: &[Step],
-) -> Result<(), Error> {
-    let steps = usize::try_from(from).ok().and_then(|from| steps.get(from..)).unwrap_or_default();
-    if steps.len() as u64 != u64::from(to - from) {
+) -> Result<PathBuf, Error> {
+    let missing = usize::try_from(to - from).ok().and_then(|count| steps.len().checked_sub(count));
+    let Some(steps) = missing.and_then(|first| steps.get(first..)) else {
         return Err(Error::Older { path: path.to_owned(), found: from });
-    }
+    };
     let failed = |fault: rusqlite::Error| Fault::from(fault).at(path);
-    back_up(connection, &beside(path, &format!("-format-{from}"))).map_err(failed)?;
+    let copy = beside(path, &format!("-format-{from}"));
+    let bytes: u64 = connection
+        .query_row("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size", [], |row| {
+            row.get(0)
+        })
+        .map_err(failed)?;
+    if let Some(missing) = room(path).and_then(|room| bytes.checked_sub(room)).filter(|missing| *missing > 0)
+    {
+        return Err(Error::NoRoom { path: path.to_owned(), found: from, missing });
+    }
+    back_up(connection, &copy).map_err(failed)?;
     let transaction = connection.transaction().map_err(failed)?;
     for step in steps {
         step(&transaction).map_err(failed)?;
     }
     transaction.pragma_update(None, "user_version", to).map_err(failed)?;
-    transaction.commit().map_err(failed)
+    transaction.commit().map_err(failed)?;
+    Ok(copy)
+}
+
+/// How many bytes the disk of a file has left; `None` where that is unknown.
+fn room(path: &Path) -> Option<u64> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let disk = rustix::fs::statvfs(folder).ok()?;
+    Some(disk.f_bavail.saturating_mul(disk.f_frsize))
 }
 
 /// Copies everything that is committed, while others read and write, into a new file that is complete by itself.
@@ -234,6 +293,7 @@ fn prepare(
     let transaction = Transaction::new(connection, TransactionBehavior::Immediate)?;
     if matches!(found(&transaction)?, Found::Nothing) {
         transaction.execute_batch(TABLES)?;
+        transaction.execute_batch(TIMELINES)?;
         transaction.execute(
             "INSERT INTO meta VALUES ('cluster_uid', ?1), ('next', 1), ('complete_after', 0)",
             [&cluster.uid],
@@ -248,6 +308,7 @@ fn prepare(
             params![name],
         )?;
     }
+    begin_timeline(&transaction)?;
     transaction.commit()?;
     let page: u64 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
     if let Some(most) = settings.most_bytes {

@@ -5,16 +5,16 @@ use std::path::Path;
 use rusqlite::Connection;
 use serde_json::json;
 
-use super::schema::{FORMAT, Step, beside, open};
+use super::schema::{FORMAT, STEPS, Step, beside, open};
 use super::*;
-use crate::{ObjectId, Observation, Origin, What};
+use crate::{Ids, ObjectId, Observation, Origin, What};
 
 fn cluster() -> Cluster {
     Cluster { uid: "cluster-1".to_owned(), name: None }
 }
 
-/// A file with one object, in a format that never was: its sinks do not know what they lost.
-fn version_zero(path: &Path) {
+/// A file with one object, in format 1, which knows no ids.
+fn version_one(path: &Path) {
     let mut history = History::open(path, &cluster(), &Settings::default()).unwrap();
     let mut batch = Batch::default();
     batch.observe(Observation {
@@ -27,42 +27,57 @@ fn version_zero(path: &Path) {
     });
     history.commit(&batch).unwrap();
     history.add_sink("slack").unwrap();
-    history.connection.execute_batch("ALTER TABLE sinks DROP COLUMN lost; PRAGMA user_version = 0").unwrap();
+    let former = "DROP TABLE timelines; DELETE FROM meta WHERE name = 'log'; PRAGMA user_version = 1";
+    history.connection.execute_batch(former).unwrap();
 }
-
-const FROM_ZERO: &[Step] = &[|transaction| {
-    transaction.execute_batch("ALTER TABLE sinks ADD COLUMN lost INTEGER NOT NULL DEFAULT 0")
-}];
 
 #[test]
 fn an_older_file_is_migrated_after_a_backup() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("history.db");
-    version_zero(&path);
+    version_one(&path);
     let refused = Reader::open(&path).unwrap_err();
-    assert!(matches!(refused, Error::Older { found: 0, .. }), "{refused}");
+    assert!(matches!(refused, Error::Older { found: 1, .. }), "{refused}");
 
-    drop(open(&path, &cluster(), &Settings::default(), FORMAT, FROM_ZERO).unwrap());
+    assert!(refused.to_string().contains("kubediff history migrate"), "{refused}");
+    let backup = beside(&path, "-format-1");
+    assert_eq!(History::migrate(&path).unwrap().as_ref(), Some(&backup));
+    assert_eq!(History::migrate(&path).unwrap(), None);
     let mut reader = Reader::open(&path).unwrap();
-    assert_eq!(reader.sinks().unwrap()[0].lost, 0);
     let checked = reader.check().unwrap();
     assert_eq!((checked.versions, checked.problems), (1, Vec::new()));
+    // What format 1 recorded has an id, too; a writer begins another timeline.
+    let (former, id) = (reader.ids().unwrap(), |ids: &Ids, number| ids.of(Number(number)));
+    drop(History::open(&path, &cluster(), &Settings::default()).unwrap());
+    let ids = reader.ids().unwrap();
+    assert!(id(&ids, 1) == id(&former, 1) && id(&ids, 1).ends_with("-0-1"), "{}", id(&ids, 1));
+    assert!(!id(&ids, 2).ends_with("-0-2"), "{}", id(&ids, 2));
 
-    let backup = Connection::open(beside(&path, "-format-0")).unwrap();
+    let backup = Connection::open(backup).unwrap();
     let format: u32 = backup.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
-    assert_eq!(format, 0);
-    assert!(backup.prepare("SELECT lost FROM sinks").is_err());
+    assert_eq!(format, 1);
+    assert!(backup.prepare("SELECT first FROM timelines").is_err());
+}
+
+#[test]
+fn a_daemon_that_starts_migrates_its_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("history.db");
+    version_one(&path);
+    drop(History::open(&path, &cluster(), &Settings::default()).unwrap());
+    assert!(beside(&path, "-format-1").exists());
+    assert_eq!(Reader::open(&path).unwrap().check().unwrap().problems, [""; 0]);
 }
 
 #[test]
 fn a_migration_that_fails_changes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("history.db");
-    version_zero(&path);
+    version_one(&path);
     let fails: &[Step] = &[|transaction| transaction.execute_batch("DROP TABLE sinks; DROP TABLE unknown")];
     assert!(open(&path, &cluster(), &Settings::default(), FORMAT, fails).is_err());
-    std::fs::remove_file(beside(&path, "-format-0")).unwrap();
-    drop(open(&path, &cluster(), &Settings::default(), FORMAT, FROM_ZERO).unwrap());
+    std::fs::remove_file(beside(&path, "-format-1")).unwrap();
+    drop(open(&path, &cluster(), &Settings::default(), FORMAT, STEPS).unwrap());
     assert_eq!(Reader::open(&path).unwrap().sinks().unwrap().len(), 1);
 }
 
@@ -70,7 +85,8 @@ fn a_migration_that_fails_changes_nothing() {
 fn a_format_without_a_way_to_this_one_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("history.db");
-    version_zero(&path);
+    version_one(&path);
+    Connection::open(&path).unwrap().pragma_update(None, "user_version", 0).unwrap();
     let refused = History::open(&path, &cluster(), &Settings::default()).unwrap_err();
     assert!(matches!(refused, Error::Older { found: 0, .. }), "{refused}");
 }
@@ -79,11 +95,11 @@ fn a_format_without_a_way_to_this_one_is_refused() {
 fn a_newer_file_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("history.db");
-    version_zero(&path);
+    version_one(&path);
     Connection::open(&path).unwrap().pragma_update(None, "user_version", FORMAT + 1).unwrap();
     for refused in
         [History::open(&path, &cluster(), &Settings::default()).map(drop), Reader::open(&path).map(drop)]
     {
-        assert!(matches!(refused, Err(Error::Newer { found: 2, known: 1, .. })), "{refused:?}");
+        assert!(matches!(refused, Err(Error::Newer { found: 3, known: 2, .. })), "{refused:?}");
     }
 }

@@ -213,6 +213,42 @@ fn retention_keeps_what_a_sink_has_not_taken_up_to_a_limit_that_it_reports() {
     assert_eq!(reader.check().unwrap().problems, [""; 0]);
 }
 
+/// Issue 19, attack 11: a history that was lost, and one that was restored.
+#[test]
+fn k6_no_id_is_given_twice() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, backup) = (folder.path().join("history.db"), folder.path().join("backup.db"));
+    let mut given = std::collections::BTreeSet::new();
+    let mut write = |path: &std::path::Path, numbers: std::ops::RangeInclusive<u64>| {
+        let mut history = open(path);
+        let web = object("pods", Some("shop"), "web", "1");
+        let ids = history.reader().unwrap().ids().unwrap();
+        for number in numbers {
+            let what = What::Change(change(Verb::Updated, &[], &["spec"]));
+            commit(&mut history, [observation(&web, number, at(0), &json!({"spec": number}), what)]);
+            assert!(given.insert(ids.of(Number(number))), "{} is given twice", ids.of(Number(number)));
+        }
+        ids
+    };
+    let first = write(&path, 1..=3);
+    Reader::open(&path).unwrap().back_up(&backup).unwrap();
+    let ids = write(&path, 4..=6);
+    assert_eq!(ids.of(Number(2)), first.of(Number(2)), "a record keeps its id");
+    std::fs::rename(&backup, &path).unwrap();
+    let restored = write(&path, 4..=7);
+    assert_eq!(restored.of(Number(2)), first.of(Number(2)), "also in a copy");
+    std::fs::remove_file(&path).unwrap();
+    write(&path, 1..=3);
+    let log = first.of(Number(1));
+    let parts: Vec<usize> = log.split('-').map(str::len).collect();
+    assert_eq!(parts, [8, 4, 4, 4, 12, 13, 1], "{log}");
+    // Writers that recorded nothing leave no timeline, and old ones go with their records.
+    for _ in 0..3 {
+        write(&path, 4..=3);
+    }
+    assert!(format!("{:?}", write(&path, 4..=3)).matches("Number").count() == 2);
+}
+
 /// Issue 19, attack 8: a clock that is ahead.
 #[test]
 fn k1_a_clock_that_jumps_removes_nothing_and_a_run_no_more_than_a_day() {
@@ -379,6 +415,8 @@ fn what_changed_in_a_time_is_found_and_counted() {
     let mut batch = Batch::default();
     batch.gap(at(4), at(5), None, "test");
     history.commit(&batch).unwrap();
+    // Noise leads to another state, too.
+    commit(&mut history, [observation(&shop, 5, at(7), &json!({"spec": 2}), What::Noise)]);
     let mut reader = history.reader().unwrap();
     let mut changed = |scope: &Scope, from, to| -> Vec<String> {
         let found = reader.changed(scope, from, to).unwrap();
@@ -387,10 +425,13 @@ fn what_changed_in_a_time_is_found_and_counted() {
     // What was there from the beginning did not change.
     assert_eq!(changed(&Scope::default(), None, None), ["shop", "cart"]);
     assert_eq!(changed(&Scope::default(), Some(at(2)), Some(at(3))), ["shop"]);
-    assert_eq!(changed(&Scope::default(), Some(at(3)), None), ["cart"]);
+    assert_eq!(changed(&Scope::default(), Some(at(3)), Some(at(6))), ["cart"]);
     let only = |name: &str| Scope { name: Some(name.to_owned()), ..Scope::default() };
     assert_eq!(changed(&only("cart"), None, Some(at(3))), ["cart"]);
     assert_eq!(changed(&only("n1"), None, None), [""; 0]);
+
+    assert_eq!(changed(&Scope::default(), Some(at(7)), Some(at(8))), ["shop"]);
+    assert_eq!(changed(&only("cart"), Some(at(4)), None), [""; 0]);
 
     let size = reader.size().unwrap();
     assert!(size.bytes > 0);

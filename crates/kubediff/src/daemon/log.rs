@@ -7,7 +7,7 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use kubediff_delivery::{Entry, Log, Page, Record as Parcelled, Settled};
 use kubediff_history::{
-    At, ChangeRecord, DeadLetter, Error, Filter, Gap, Number, Page as HistoryPage, Reader, Record, Scope,
+    At, ChangeRecord, DeadLetter, Error, Filter, Gap, Ids, Number, Page as HistoryPage, Reader, Record, Scope,
 };
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -48,6 +48,7 @@ pub(super) struct SinkLog {
     envelope: Option<EnvelopeMode>,
     history: SharedHistory,
     reader: Arc<Mutex<Reader>>,
+    ids: Arc<Ids>,
     routes: Arc<Routes>,
     secrets: Secrets,
     newest: watch::Receiver<u64>,
@@ -85,9 +86,11 @@ impl SinkLog {
             },
             _ => None,
         };
-        let reader = Arc::new(Mutex::new(history.lock().reader()?));
+        let mut reader = history.lock().reader()?;
+        let ids = Arc::new(reader.ids()?);
+        let reader = Arc::new(Mutex::new(reader));
         let newest = history.newest();
-        Ok(Self { sink: name.into(), envelope, history, reader, routes, secrets, newest, stop })
+        Ok(Self { sink: name.into(), envelope, history, reader, ids, routes, secrets, newest, stop })
     }
 
     /// How far the sink has come.
@@ -206,7 +209,7 @@ impl SinkLog {
             None => format!("{} {}", change.gvk.kind, change.name),
         };
         let time = change.observed_at;
-        Ok(Some(parcelled(number, object, time, subject, text.into_inner(), details, body)))
+        Ok(Some(self.parcelled(number, object, time, subject, text.into_inner(), details, body)))
     }
 
     fn gap(&self, gap: &Gap) -> Option<Parcelled> {
@@ -227,27 +230,29 @@ impl SinkLog {
         });
         let body = body.to_string().into_bytes();
         // Gaps are in order among each other.
-        Some(parcelled(gap.number.0, 0, to, format!("gap {what}"), summary, String::new(), body))
+        Some(self.parcelled(gap.number.0, 0, to, format!("gap {what}"), summary, String::new(), body))
     }
-}
 
-fn parcelled(
-    number: u64,
-    object: u64,
-    time: Timestamp,
-    subject: String,
-    summary: String,
-    details: String,
-    body: Vec<u8>,
-) -> Parcelled {
-    let bytes = OVERHEAD + subject.len() + summary.len() + details.len() + body.len();
-    Parcelled {
-        entry: Entry { number, object, bytes },
-        time,
-        subject: subject.into(),
-        summary: summary.into(),
-        details: details.into(),
-        body: Bytes::from(body),
+    fn parcelled(
+        &self,
+        number: u64,
+        object: u64,
+        time: Timestamp,
+        subject: String,
+        summary: String,
+        details: String,
+        body: Vec<u8>,
+    ) -> Parcelled {
+        let bytes = OVERHEAD + subject.len() + summary.len() + details.len() + body.len();
+        Parcelled {
+            entry: Entry { number, object, bytes },
+            id: self.ids.of(Number(number)).into(),
+            time,
+            subject: subject.into(),
+            summary: summary.into(),
+            details: details.into(),
+            body: Bytes::from(body),
+        }
     }
 }
 

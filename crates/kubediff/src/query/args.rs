@@ -53,9 +53,9 @@ pub enum Query {
 }
 
 impl Query {
-    /// Where the answer is read.
-    pub(super) fn source(&self) -> &SourceArgs {
-        match self {
+    /// Where the answer is read; `None` for a question that has its file.
+    pub(super) fn source(&self) -> Option<&SourceArgs> {
+        Some(match self {
             Self::Log(args) => &args.source,
             Self::Show(args) => &args.source,
             Self::Diff(args) => &args.source,
@@ -64,7 +64,8 @@ impl Query {
             Self::History(Maintain::Check { source }) => source,
             Self::History(Maintain::Backup { source, .. }) => source,
             Self::History(Maintain::Stats { source, .. }) => source,
-        }
+            Self::History(Maintain::Migrate { .. }) => return None,
+        })
     }
 
     /// How the answer is shown; `None` where it is printed as it is.
@@ -426,6 +427,12 @@ pub enum Maintain {
         /// Where the answer is read.
         #[command(flatten)]
         source: SourceArgs,
+    },
+    /// Migrates a history of an older format, after a backup beside it
+    Migrate {
+        /// The file
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
     },
     /// Shows size, times, and how far each sink is behind
     Stats {

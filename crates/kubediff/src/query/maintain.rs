@@ -2,7 +2,7 @@
 
 use jiff::Zoned;
 use jiff::tz::TimeZone;
-use kubediff_history::Reader;
+use kubediff_history::{History, Reader};
 use serde_json::json;
 
 use super::args::{BlameFormat, Maintain};
@@ -34,6 +34,19 @@ pub(super) fn run(args: &Maintain, now: &Zoned) -> Result<(), QueryError> {
             source.open()?.back_up(to)?;
             let (to, from) = (to.display().to_string(), source.file()?.display().to_string());
             output.text(&format!("{} is a copy of {}\n", escape(&to), escape(&from)))?;
+        }
+        Maintain::Migrate { file } => {
+            let name = escape(&file.display().to_string()).into_owned();
+            output.text(&match History::migrate(file)? {
+                Some(backup) => {
+                    let backup = backup.display().to_string();
+                    format!(
+                        "{name} has the format of this program now; {} is as it was before\n",
+                        escape(&backup)
+                    )
+                }
+                None => format!("{name} has the format of this program already\n"),
+            })?;
         }
         Maintain::Stats { output: format, source } => {
             stats(&mut source.open()?, *format, &mut output, now.time_zone())?;

@@ -12,7 +12,7 @@ mod workload;
 use jiff::Zoned;
 use kube_client::Client;
 
-use super::args::{DaemonName, Maintain, Query};
+use super::args::{DaemonName, Maintain, Query, SourceArgs};
 use crate::cluster;
 use crate::exit::Exit;
 
@@ -24,8 +24,16 @@ use relay::Relay;
 use server::Server;
 
 /// Asks the daemon, and passes on what its pod says; how the program ends then.
-pub(super) async fn ask(name: &DaemonName, query: &Query, now: &Zoned) -> Result<Exit, DaemonError> {
-    let (client, server, place) = find(name, query).await?;
+pub(super) async fn ask(
+    name: &DaemonName,
+    source: &SourceArgs,
+    query: &Query,
+    now: &Zoned,
+) -> Result<Exit, DaemonError> {
+    if let Query::History(Maintain::Backup { .. }) = query {
+        return Err(Why::Backup(name.clone()).into());
+    }
+    let (client, server, place) = find(name, source).await?;
     question::remark_on(now);
     let mut relay = Relay::start(query.screen());
     let question = Question::new(query, now, relay.shown());
@@ -40,11 +48,7 @@ pub(super) async fn ask(name: &DaemonName, query: &Query, now: &Zoned) -> Result
 }
 
 /// The way to the server, and where the daemon runs.
-async fn find(name: &DaemonName, query: &Query) -> Result<(Client, Server, Place), Why> {
-    if let Query::History(Maintain::Backup { .. }) = query {
-        return Err(Why::Backup(name.clone()));
-    }
-    let source = query.source();
+async fn find(name: &DaemonName, source: &SourceArgs) -> Result<(Client, Server, Place), Why> {
     let cluster = cluster::find(&source.cluster).await?;
     let (address, limit) = (cluster.address(), cluster.request_timeout);
     let server = Server { address: address.clone(), namespace: name.namespace.clone(), limit };

@@ -118,6 +118,8 @@ impl Question {
             }
             // A copy would lie in the pod.
             Maintain::Backup { to: _, source: _ } => self.options.push("backup".to_owned()),
+            // It is never asked of a daemon, which migrates its own file when it starts.
+            Maintain::Migrate { file: _ } => {}
         }
     }
 
