@@ -53,9 +53,23 @@ const SELECTABLE: &[(&str, &str, &str, &str, &str)] = &[
 /// assert_eq!(&*deployments.short_names[0], "deploy");
 /// ```
 pub fn resources() -> Vec<Arc<Resource>> {
+    table().to_vec()
+}
+
+/// Whether a kind is built in, in any version.
+///
+/// ```
+/// assert!(kube_table::builtin::has("apps", "Deployment"));
+/// assert!(!kube_table::builtin::has("example.com", "Deployment"));
+/// ```
+pub fn has(group: &str, kind: &str) -> bool {
+    table().iter().any(|it| *it.kind == *kind && *it.group == *group)
+}
+
+fn table() -> &'static [Arc<Resource>] {
     // The table is read once: simulations start thousands of servers.
     static RESOURCES: OnceLock<Vec<Arc<Resource>>> = OnceLock::new();
-    RESOURCES.get_or_init(read_resources).clone()
+    RESOURCES.get_or_init(read_resources)
 }
 
 fn read_resources() -> Vec<Arc<Resource>> {

@@ -209,7 +209,7 @@ impl SinkLog {
             None => format!("{} {}", change.gvk.kind, change.name),
         };
         let time = change.observed_at;
-        Ok(Some(self.parcelled(number, object, time, subject, text.into_inner(), details, body)))
+        Ok(Some(self.parcelled((number, object), time, subject, text.into_inner(), details, body)))
     }
 
     fn gap(&self, gap: &Gap) -> Option<Parcelled> {
@@ -230,13 +230,12 @@ impl SinkLog {
         });
         let body = body.to_string().into_bytes();
         // Gaps are in order among each other.
-        Some(self.parcelled(gap.number.0, 0, to, format!("gap {what}"), summary, String::new(), body))
+        Some(self.parcelled((gap.number.0, 0), to, format!("gap {what}"), summary, String::new(), body))
     }
 
     fn parcelled(
         &self,
-        number: u64,
-        object: u64,
+        (number, object): (u64, u64),
         time: Timestamp,
         subject: String,
         summary: String,

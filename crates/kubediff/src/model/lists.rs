@@ -30,8 +30,7 @@ enum Origin {
 impl<'a> Lists<'a> {
     /// The lists of an object of this kind.
     pub(crate) fn of(gvk: &Gvk, schema: Option<&'a KindSchema>) -> Self {
-        let is_it = |it: &kube_table::Resource| *it.group == *gvk.group && *it.kind == *gvk.kind;
-        let is_built_in = kube_table::builtin::resources().iter().any(|it| is_it(it));
+        let is_built_in = kube_table::builtin::has(&gvk.group, &gvk.kind);
         let origin = if is_built_in { Origin::Kubernetes } else { Origin::Custom };
         Self { schema: schema.map(KindSchema::root), origin }
     }
