@@ -10,6 +10,7 @@ mod daemon;
 mod diffs;
 mod keys;
 mod leaks;
+mod matrix;
 mod noise;
 mod patches;
 mod queries;

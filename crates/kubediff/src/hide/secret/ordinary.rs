@@ -35,6 +35,17 @@ pub(super) fn has_two_classes(value: &[u8]) -> bool {
     classes.any(|class| Some(class) != first)
 }
 
+/// `30s`, `512Mi`: a number with a unit of time or size.
+fn is_quantity(part: &str) -> bool {
+    const UNITS: &[&str] = &[
+        "B", "G", "GB", "Gi", "GiB", "K", "KB", "Ki", "KiB", "M", "MB", "Mi", "MiB", "T", "Ti", "d", "h",
+        "k", "m", "ms", "ns", "s", "us",
+    ];
+    let unit = part.trim_start_matches(|c: char| c.is_ascii_digit());
+    let digits = part.len() - unit.len();
+    (1..=DIGITS).contains(&digits) && UNITS.contains(&unit)
+}
+
 /// Whether it consists of words, numbers and the signs of paths, hosts, flags and lists.
 fn is_of_words(value: &[u8], is_word: impl Fn(&str) -> bool) -> bool {
     let Ok(text) = str::from_utf8(value) else { return false };
@@ -47,8 +58,12 @@ fn is_of_words(value: &[u8], is_word: impl Fn(&str) -> bool) -> bool {
         let digits = part.len() - letters.len();
         match letters {
             "" => digits <= DIGITS,
+            _ if is_quantity(part) => true,
             _ if digits > most_digits => false,
-            _ if letters.bytes().all(|byte| byte.is_ascii_uppercase()) => {
+            // `UTF`, `Berlin`.
+            _ if letters.bytes().skip(1).all(|byte| byte.is_ascii_uppercase())
+                || letters.bytes().skip(1).all(|byte| byte.is_ascii_lowercase()) =>
+            {
                 is_word(&letters.to_ascii_lowercase())
             }
             _ => is_word(letters),

@@ -37,7 +37,11 @@ fn add_parts(value: &[u8], depth: usize, found: &mut Vec<Vec<u8>>) {
         documents.iter().for_each(|document| leaves(document, &mut add));
         return;
     }
-    if let Ok(decoded) = BASE64.decode(text.trim()) {
+    // Words of letters can be decoded, too: `organization` is not the base64 of any text.
+    if let Ok(decoded) = BASE64.decode(text.trim())
+        && str::from_utf8(&decoded)
+            .is_ok_and(|text| text.chars().all(|c| !c.is_control() || c.is_whitespace()))
+    {
         add(&decoded);
     }
     // The user and the password of a URL, as they are and decoded.
