@@ -5,6 +5,7 @@ use std::path::Path;
 use http::Method;
 use kubediff_history::{Filter, Page, Reader, Scope};
 use serde_json::{Value, json};
+use testapi::faults::Matcher;
 
 use crate::session::Session;
 use crate::shop::Shop;
@@ -22,7 +23,7 @@ fn value(at: usize) -> String {
 /// What the history and the file sink have, as text.
 fn everything(folder: &Path) -> (String, usize) {
     let mut reader = Reader::open(folder.join("history.db")).unwrap();
-    let mut text = std::fs::read_to_string(folder.join("sink.jsonl")).unwrap();
+    let mut text = std::fs::read_to_string(folder.join("sink.jsonl")).unwrap_or_default();
     let mut page = Page::oldest(500);
     let mut count = 0;
     loop {
@@ -89,4 +90,54 @@ async fn k3_a_rotated_password_is_nowhere_whichever_is_written_first() {
     let leaks: Vec<usize> = (0..written).filter(|at| text.contains(&value(*at))).collect();
     assert!(leaks.is_empty(), "{} of {written} values are in the clear: {leaks:?}", leaks.len());
     assert!(text.contains("pg://app:<hmac:"), "the rest of the text is there");
+}
+
+/// Attack 3: RBAC that comes a moment after the daemon. The first states are hidden all the same.
+#[tokio::test(flavor = "multi_thread")]
+async fn k3_nothing_is_recorded_while_the_secrets_must_not_be_listed() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("kubediff.yaml");
+    let text = "watch: {resources: [cm, secrets]}\nhistory: {path: history.db}\nlisten: null\nsinks: {out: {file: {path: sink.jsonl}}}\n";
+    std::fs::write(&config, text).unwrap();
+    let shop = Shop::open().await;
+    shop.post(SECRETS, json!({"metadata": {"name": "db"}, "stringData": {"password": value(1)}})).await;
+    shop.create("a", &format!("pg://app:{}@db/", value(1))).await;
+    let denied = shop.server.faults().deny(Matcher::of("secrets"));
+    let kubeconfig = shop.kubeconfig().to_owned();
+    let on_thread = |work: Box<dyn FnOnce() -> Session + Send>| tokio::task::spawn_blocking(work);
+    let begun = on_thread(Box::new(move || {
+        let mut session = Session::serve(&kubeconfig, &config);
+        session.note("the Secrets must not be listed; nothing is recorded before");
+        session
+    }));
+    let mut daemon = begun.await.unwrap();
+    shop.patch("a", &format!("pg://other:{}@db/", value(1))).await;
+    let stored = Reader::open(folder.path().join("history.db")).unwrap().last().unwrap();
+    assert_eq!(stored, None, "nothing is recorded");
+    denied.disarm();
+    let watching = on_thread(Box::new(move || {
+        daemon.note("watching");
+        daemon
+    }));
+    let daemon = watching.await.unwrap();
+    shop.patch("a", &format!("pg://again:{}@db/", value(1))).await;
+    tokio::task::spawn_blocking(move || daemon.end_with("-TERM")).await.unwrap();
+    let (text, records) = everything(folder.path());
+    assert!(records > 0 && text.contains("pg://again:<hmac:") && !text.contains(&value(1)), "{text}");
+}
+
+/// Attack 10: who does not watch Secrets is told what that means.
+#[tokio::test(flavor = "multi_thread")]
+async fn k3_it_is_said_that_secrets_are_not_watched() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("kubediff.yaml");
+    std::fs::write(&config, "watch: {resources: [cm]}\nhistory: {path: history.db}\nlisten: null\n").unwrap();
+    let shop = Shop::open().await;
+    let kubeconfig = shop.kubeconfig().to_owned();
+    let watching = move || {
+        let mut session = Session::serve(&kubeconfig, &config);
+        session.note("Secrets are not watched: their values in other objects are not recognised, and shown");
+        session.end_with("-TERM");
+    };
+    tokio::task::spawn_blocking(watching).await.unwrap();
 }
