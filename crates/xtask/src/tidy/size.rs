@@ -11,9 +11,10 @@ use crate::source::SourceCode;
 use crate::tree::File;
 
 /// The size of the tree when this rule began (129,050), and 900 lines for generated decoders, which halve the work for each typed
-/// value, with their generator. The seams between crates that had been one (shards, tables) took the rest. A change that
-/// deletes code lowers it; a change that raises it says why the capability is worth the lines.
-const BUDGET: usize = 132_000;
+/// value, with their generator. The seams between crates that had been one (shards, tables) took 2,000. What an attack on kubediff
+/// found (issue 9) took the rest: retention that no clock misleads, ids that are never given twice, sinks that refuse everything, the
+/// order of lists. A change that deletes code lowers it; a change that raises it says why the capability is worth the lines.
+const BUDGET: usize = 133_000;
 
 /// Generated files have a folder of this name. People neither review nor change them.
 const GENERATED: &str = "/generated/";
