@@ -73,7 +73,7 @@ impl<T> Item<T> {
     /// ([`FactoryBuilder::decode_managed_fields`](crate::FactoryBuilder::decode_managed_fields) changes that); each call decodes
     /// them. A value may be written back without them: to the server, absent means unchanged. An empty list would reset them
     /// ([field management](https://kubernetes.io/docs/reference/using-api/server-side-apply/#clearing-managedfields)); no value
-    /// has one.
+    /// has one. Where [`Transform::drop_managed_fields`](crate::Transform::drop_managed_fields) has dropped them, there are none.
     ///
     /// ```no_run
     /// # fn example(pods: informer::Informer<k8s_openapi::api::core::v1::Pod>) -> Result<(), informer::DecodeError> {

@@ -517,6 +517,22 @@ async fn a_configuration_that_cannot_begin_leaves_the_former_one_in_force() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn k5_values_over_a_bound_are_told() {
+    let set = Set::new().await;
+    set.configure("watch: {resources: [cm, secrets]}\n");
+    let values: serde_json::Map<String, Value> =
+        (0..300).map(|at| (format!("k{at}"), format!("qZ7-{at:05}-xvKw").into())).collect();
+    let secret = json!({"metadata": {"name": "many"}, "stringData": values});
+    set.shop.post("/api/v1/namespaces/default/secrets", secret).await;
+    let (daemon, address) = set.serve().await;
+    let told = get(&address, "/readyz").await.1;
+    assert_eq!(told, "ok; 44 values of Secrets are not searched for in other objects: there are too many\n");
+    let (status, _) = kubediff(&["status", "--address", &address]).await;
+    assert!(status.contains("44 values of Secrets"), "{status}");
+    on_thread(move || daemon.end_with("-TERM")).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_state_and_the_metrics_are_for_who_has_the_token() {
     let set = Set::new().await;
     set.configure("watch: {resources: [cm]}\nlistenToken: {file: token}\n");
