@@ -156,10 +156,17 @@ impl History {
             let error = fault.at(&self.path);
             if error.is_full() {
                 // Room that only the log beside the file takes is given back, as far as that is possible now.
-                let _ = self.connection.pragma_query(None, "wal_checkpoint(truncate)", |_| Ok(()));
+                let _ = self.connection.pragma(None, "wal_checkpoint", "truncate", |_| Ok(()));
             }
             error
         })
+    }
+}
+
+/// The file alone has everything then, and can be copied. SQLite does that only for a connection that is closed last.
+impl Drop for History {
+    fn drop(&mut self) {
+        let _ = self.connection.pragma(None, "wal_checkpoint", "truncate", |_| Ok(()));
     }
 }
 

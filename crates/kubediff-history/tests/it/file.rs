@@ -48,6 +48,19 @@ fn a_file_has_one_writer() {
     open(&path);
 }
 
+#[test]
+fn a_closed_file_is_whole_without_its_log_whoever_still_reads() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, copy) = (folder.path().join("history.db"), folder.path().join("copy.db"));
+    let mut history = open(&path);
+    some(&mut history, 10);
+    let reader = history.reader().unwrap();
+    drop(history);
+    std::fs::copy(&path, &copy).unwrap();
+    drop(reader);
+    assert_eq!(Reader::open(&copy).unwrap().check().unwrap().versions, 10);
+}
+
 /// Issue 19, attack 14: a foreign program's transaction.
 #[test]
 fn k5_a_foreign_lock_is_waited_for_and_then_named_and_nothing_is_lost() {
