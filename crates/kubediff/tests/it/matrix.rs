@@ -11,6 +11,11 @@ use serde_json::{Value, json};
 
 use crate::support::{change_with, profile, seeded};
 
+/// Its name, and how it writes a value.
+type Encoding = (&'static str, fn(&str) -> String);
+/// Its name, and an object with a text at it.
+type Place = (&'static str, fn(&str) -> Value);
+
 /// What is in a Secret, and which part of it is planted elsewhere.
 fn shapes() -> Vec<(&'static str, String, &'static str)> {
     let whole = |name, value: &'static str| (name, value.to_owned(), value);
@@ -73,7 +78,7 @@ fn folded(text: &str, end: &str) -> String {
 }
 
 /// How a value may be written. Without `*`, the form is one that SECURITY.md calls recognised.
-fn encodings() -> Vec<(&'static str, fn(&str) -> String)> {
+fn encodings() -> Vec<Encoding> {
     vec![
         ("plain", str::to_owned),
         ("in quotes", |it| format!("'{it}'")),
@@ -112,7 +117,7 @@ fn encodings() -> Vec<(&'static str, fn(&str) -> String)> {
     ]
 }
 
-fn places() -> Vec<(&'static str, fn(&str) -> Value)> {
+fn places() -> Vec<Place> {
     vec![
         ("data", |it| json!({"kind": "ConfigMap", "data": {"k": it}})),
         ("a key", |it| json!({"kind": "ConfigMap", "data": {it: "v"}})),
