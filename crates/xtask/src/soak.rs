@@ -36,6 +36,12 @@ const STORIES: &[Story] = &[
         test: "kill::acknowledged_changes_survive_sigkill",
         on_real_server: false,
     },
+    Story {
+        package: "kubectl-changes",
+        target: "watch",
+        test: "kills::k1_k6_a_daemon_that_is_killed_again_and_again_loses_and_doubles_nothing",
+        on_real_server: false,
+    },
 ];
 
 /// Plays the stories with one of these in their name; all if there are none. Stops at the first failure.

@@ -13,6 +13,7 @@ mod cluster;
 mod daemon;
 mod demo;
 mod history;
+mod kills;
 mod known;
 mod outages;
 mod record;
