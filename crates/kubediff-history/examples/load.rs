@@ -190,20 +190,7 @@ fn observation(random: &mut Rng, pod: usize, version: usize) -> Observation {
         time: Some(at),
         probable: false,
     };
-    let change = Change {
-        verb: Verb::Updated,
-        replaces: None,
-        rv_before: Some((rv - 50_000).to_string()),
-        managers: vec![kubelet],
-        owners: Vec::new(),
-        paths: paths.map(str::to_owned).into(),
-        diff,
-        summary: format!("container web restarted, {} times", version + 1),
-        dropped: [("generation".to_owned(), 1), ("managed-fields".to_owned(), 2)].into(),
-        key: Some("0badcafe".to_owned()),
-        merged: 1,
-    };
-    Observation {
+    let record = ChangeRecord {
         object: ObjectId {
             gvk: Gvk { group: String::new(), version: "v1".to_owned(), kind: "Pod".to_owned() },
             resource: "pods".to_owned(),
@@ -211,12 +198,19 @@ fn observation(random: &mut Rng, pod: usize, version: usize) -> Observation {
             name: format!("web-{pod}"),
             uid: uid(pod),
         },
-        rv: rv.to_string(),
+        rv_before: Some((rv - 50_000).to_string()),
+        rv: Some(rv.to_string()),
         observed_at: at,
-        origin: Origin::Watch,
-        body: Body::redacted(body.to_string()),
-        what: What::Change(change),
-    }
+        managers: vec![kubelet],
+        paths: paths.map(str::to_owned).into(),
+        diff,
+        summary: format!("container web restarted, {} times", version + 1),
+        dropped: [("generation".to_owned(), 1), ("managed-fields".to_owned(), 2)].into(),
+        key: Some("0badcafe".to_owned()),
+        merged: 1,
+        ..ChangeRecord::default()
+    };
+    Observation { record, body: Body::redacted(body.to_string()), what: What::Change, replaces: None }
 }
 
 fn pod_json(pod: usize, rv: usize, at: Timestamp, version: usize, (before, now): (&str, &str)) -> Value {

@@ -1,12 +1,9 @@
 //! A batch of observations, which is committed at once.
 
-use std::collections::BTreeMap;
-
 use jiff::Timestamp;
-use serde_json::Value;
 
 use crate::body::Body;
-use crate::record::{Manager, ObjectId, Origin, Verb};
+use crate::record::ChangeRecord;
 
 /// Observations, gaps, positions and notes that are stored together, in the order in which they were put in.
 #[derive(Debug, Clone, Default)]
@@ -25,76 +22,25 @@ pub(crate) enum Entry {
 /// One observed version of one incarnation.
 #[derive(Debug, Clone)]
 pub struct Observation {
-    /// The object. Its uid must not be empty.
-    pub object: ObjectId,
-    /// Its resourceVersion.
-    pub rv: String,
-    /// When it was seen.
-    pub observed_at: Timestamp,
-    /// How it was seen.
-    pub origin: Origin,
+    /// The object, whose uid must not be empty, its version, and when and how it was seen; of a change, the rest besides.
+    pub record: ChangeRecord,
     /// The content; of a deleted object, its last state.
     pub body: Body,
     /// Its meaning.
     pub what: What,
+    /// Of a recreated object, the uid of the incarnation before.
+    pub replaces: Option<String>,
 }
 
 /// The meaning of a version: the caller compares and decides.
-#[derive(Debug, Clone)]
-#[expect(clippy::large_enum_variant, reason = "a batch keeps observations in boxes")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
     /// The object existed before the history began: no change.
     Known,
     /// Only noise differs: this replaces the current state, and is no change.
     Noise,
     /// A change.
-    Change(Change),
-}
-
-/// A change, as the caller sees it.
-#[derive(Debug, Clone)]
-pub struct Change {
-    /// The kind of change.
-    pub verb: Verb,
-    /// Of a recreated object, the uid of the incarnation before.
-    pub replaces: Option<String>,
-    /// Version of the state before.
-    pub rv_before: Option<String>,
-    /// The managers that made it.
-    pub managers: Vec<Manager>,
-    /// The managers that owned what was removed, where it is unknown who removed it.
-    pub owners: Vec<Manager>,
-    /// Where it differs: each path as kubediff prints it, such as `spec.containers[web].image`.
-    pub paths: Vec<String>,
-    /// How it differs, in any form. It comes back as it is.
-    pub diff: Value,
-    /// The change in a few words.
-    pub summary: String,
-    /// How many differences each noise rule left out of `diff`.
-    pub dropped: BTreeMap<String, u32>,
-    /// The id of the key of the hashes in it, if it may have some.
-    pub key: Option<String>,
-    /// How many changes it stands for: one, or more when they were merged.
-    pub merged: u32,
-}
-
-/// An update of which nothing is known.
-impl Default for Change {
-    fn default() -> Self {
-        Self {
-            verb: Verb::Updated,
-            replaces: None,
-            rv_before: None,
-            managers: Vec::new(),
-            owners: Vec::new(),
-            paths: Vec::new(),
-            diff: Value::Null,
-            summary: String::new(),
-            dropped: BTreeMap::new(),
-            key: None,
-            merged: 1,
-        }
-    }
+    Change,
 }
 
 impl Batch {

@@ -21,12 +21,16 @@
 //! };
 //! let mut batch = Batch::default();
 //! batch.observe(Observation {
-//!     object,
-//!     rv: "7".to_owned(),
-//!     observed_at: "2026-11-23T14:05:00Z".parse()?,
-//!     origin: Origin::Watch,
+//!     record: ChangeRecord {
+//!         object,
+//!         verb: Verb::Added,
+//!         rv: Some("7".to_owned()),
+//!         observed_at: "2026-11-23T14:05:00Z".parse()?,
+//!         ..ChangeRecord::default()
+//!     },
 //!     body: Body::redacted(r#"{"spec":{"replicas":3}}"#),
-//!     what: What::Change(Change { verb: Verb::Added, ..Change::default() }),
+//!     what: What::Change,
+//!     replaces: None,
 //! });
 //! batch.reached("deployments.apps", "7");
 //! let last = history.commit(&batch)?;
@@ -49,7 +53,7 @@ mod record;
 mod report;
 mod sqlite;
 
-pub use batch::{Batch, Change, Observation, What};
+pub use batch::{Batch, Observation, What};
 pub use blame::{Blame, Field, FieldBlame};
 pub use body::Body;
 pub use error::Error;

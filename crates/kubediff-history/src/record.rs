@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use jiff::Timestamp;
-use serde::ser::SerializeStruct as _;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::body::Body;
@@ -53,7 +52,7 @@ impl Gvk {
 }
 
 /// One incarnation of one object. The uid tells incarnations apart, and within a resource it alone does.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ObjectId {
     /// Its kind.
     pub gvk: Gvk,
@@ -114,54 +113,98 @@ pub struct Manager {
     pub probable: bool,
 }
 
-/// An entry of the log.
-#[derive(Debug, Clone, PartialEq)]
+/// An entry of the log. As JSON a gap is `{"gap": {...}}`, and a change is the map that it is alone.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Record {
-    /// A change of an object.
-    Change(Box<ChangeRecord>),
     /// A time in which nothing was watched.
     Gap(Gap),
+    /// A change of an object.
+    #[serde(untagged)]
+    Change(Box<ChangeRecord>),
 }
 
-/// A change of an object, as it is stored.
+/// A change of an object: one type from the comparison of two states to the sinks. `D` is the form of the differences.
 ///
-/// As JSON it is one map: `number`, `cluster`, `gvk`, `resource`, `namespace`, `name`, `uid`, `change`, `rv_before`,
-/// `rv`, `observed_at`, `source`, `managers`, `paths`, `diff`, `summary`, `dropped`, `key`, `owners` where there are any, and
-/// `merged` where it is more than one.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ChangeRecord {
+/// As JSON it is one map of these fields, in this order. `number` is left out before the history has given one, `owners` where
+/// there are none, `merged` where it is one.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ChangeRecord<D = Value> {
     /// Its place in the history.
-    pub number: Number,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub number: Option<Number>,
     /// The cluster's name, else its uid.
-    pub cluster: String,
+    pub cluster: Option<String>,
     /// The object; of a recreated one, the new incarnation.
+    #[serde(flatten)]
     pub object: ObjectId,
     /// The kind of change.
+    #[serde(rename = "change")]
     pub verb: Verb,
     /// Version of the state before.
     pub rv_before: Option<String>,
     /// Version of the state after; when deleted, of the last state known.
-    pub rv: String,
+    pub rv: Option<String>,
     /// When it was seen.
     pub observed_at: Timestamp,
     /// How it was seen.
+    #[serde(rename = "source")]
     pub origin: Origin,
-    /// The managers that made it; empty when that cannot be known.
+    /// The managers that made it, the latest first; empty when that cannot be known.
     pub managers: Vec<Manager>,
-    /// The managers that owned what was removed, where it is unknown who removed it.
-    pub owners: Vec<Manager>,
-    /// Where the object differs.
+    /// Where the object differs: each path as kubediff prints it, such as `spec.containers[web].image`.
     pub paths: Vec<String>,
     /// How it differs, in the form of the writer.
-    pub diff: Value,
+    pub diff: D,
     /// The change in a few words.
     pub summary: String,
     /// How many differences each noise rule left out of `diff`.
     pub dropped: BTreeMap<String, u32>,
     /// The id of the key of the hashes in it, if it may have some.
     pub key: Option<String>,
-    /// How many changes it stands for.
+    /// The managers that owned what was removed, where it is unknown who removed it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub owners: Vec<Manager>,
+    /// How many changes it stands for: more than one when they were merged.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
     pub merged: u32,
+}
+
+pub(crate) fn one() -> u32 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+pub(crate) fn is_one(merged: &u32) -> bool {
+    *merged <= 1
+}
+
+impl<D> ChangeRecord<D> {
+    /// The same with its differences in another form.
+    ///
+    /// # Errors
+    ///
+    /// Those of `form`.
+    pub fn with_diff<T, E>(self, form: impl FnOnce(D) -> Result<T, E>) -> Result<ChangeRecord<T>, E> {
+        Ok(ChangeRecord {
+            number: self.number,
+            cluster: self.cluster,
+            object: self.object,
+            verb: self.verb,
+            rv_before: self.rv_before,
+            rv: self.rv,
+            observed_at: self.observed_at,
+            origin: self.origin,
+            managers: self.managers,
+            paths: self.paths,
+            diff: form(self.diff)?,
+            summary: self.summary,
+            dropped: self.dropped,
+            key: self.key,
+            owners: self.owners,
+            merged: self.merged,
+        })
+    }
 }
 
 /// A time in which changes may have been missed.
@@ -214,7 +257,7 @@ impl Record {
     /// Its place in the history.
     pub fn number(&self) -> Number {
         match self {
-            Self::Change(change) => change.number,
+            Self::Change(change) => change.number.unwrap_or_default(),
             Self::Gap(gap) => gap.number,
         }
     }
@@ -250,51 +293,6 @@ impl ObjectId {
             self.resource.clone()
         } else {
             format!("{}.{}", self.resource, self.gvk.group)
-        }
-    }
-}
-
-impl Serialize for ChangeRecord {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_struct("Change", 20)?;
-        map.serialize_field("number", &self.number)?;
-        map.serialize_field("cluster", &self.cluster)?;
-        map.serialize_field("gvk", &self.object.gvk)?;
-        map.serialize_field("resource", &self.object.resource)?;
-        map.serialize_field("namespace", &self.object.namespace)?;
-        map.serialize_field("name", &self.object.name)?;
-        map.serialize_field("uid", &self.object.uid)?;
-        map.serialize_field("change", &self.verb)?;
-        map.serialize_field("rv_before", &self.rv_before)?;
-        map.serialize_field("rv", &self.rv)?;
-        map.serialize_field("observed_at", &self.observed_at)?;
-        map.serialize_field("source", &self.origin)?;
-        map.serialize_field("managers", &self.managers)?;
-        map.serialize_field("paths", &self.paths)?;
-        map.serialize_field("diff", &self.diff)?;
-        map.serialize_field("summary", &self.summary)?;
-        map.serialize_field("dropped", &self.dropped)?;
-        map.serialize_field("key", &self.key)?;
-        if !self.owners.is_empty() {
-            map.serialize_field("owners", &self.owners)?;
-        }
-        if self.merged > 1 {
-            map.serialize_field("merged", &self.merged)?;
-        }
-        map.end()
-    }
-}
-
-/// A change is the map that it is alone; a gap is `{"gap": {...}}`.
-impl Serialize for Record {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Change(change) => change.serialize(serializer),
-            Self::Gap(gap) => {
-                let mut map = serializer.serialize_struct("Gap", 1)?;
-                map.serialize_field("gap", gap)?;
-                map.end()
-            }
         }
     }
 }

@@ -28,11 +28,12 @@ mod text;
 
 pub use capture::record;
 pub use capture::watch;
-pub use changes::change::{Change, Compared, Origin, Profile, Sighting, Undecodable, Verb, WithObjects};
+pub use changes::change::{
+    Change, Compared, Origin, Profile, Sighting, Undecodable, UnknownForm, Verb, WithObjects,
+};
 pub use changes::recording::{Entry, InvalidRecording, Recording};
-pub use hide::noise::{Dropped, InvalidNoise, Noise, Rule, Tally};
+pub use hide::noise::{InvalidNoise, Noise, Rule, Tally};
 pub use hide::secret::{Epoch, HashKey, InvalidKeyId, KeyFileError, KeyId, NoRandomKey, Redacted, Secrets};
-pub use history::codec::UnknownForm;
 pub use model::diff::{Difference, Edit, Hunk, InvalidTextEdit, Line, Side, TextEdit, diff, diff_as};
 pub use model::gap::Gap;
 pub use model::glob::Glob;

@@ -122,13 +122,14 @@ impl Match {
     /// Whether it takes this change.
     pub fn takes(&self, change: &Change) -> bool {
         let any = |globs: &[crate::Glob], text: &str| globs.iter().any(|glob| glob.matches(text));
-        let namespace = change.namespace.as_deref();
+        let namespace = change.object.namespace.as_deref();
         let by = |manager: &crate::Manager| any(&self.managers, &manager.manager);
         (self.changes.is_empty() || self.changes.contains(&change.verb))
             && (self.sources.is_empty() || self.sources.contains(&change.origin))
-            && (self.resources.is_empty() || self.resources.iter().any(|name| name.matches(&change.gvk)))
+            && (self.resources.is_empty()
+                || self.resources.iter().any(|name| name.matches(&change.object.gvk)))
             && (self.namespaces.is_empty() || namespace.is_some_and(|name| any(&self.namespaces, name)))
-            && (self.names.is_empty() || any(&self.names, &change.name))
+            && (self.names.is_empty() || any(&self.names, &change.object.name))
             && (self.managers.is_empty() || change.managers.iter().any(by))
             && self
                 .labels

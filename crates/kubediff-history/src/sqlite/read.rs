@@ -1,5 +1,6 @@
 //! Questions become queries.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -77,25 +78,25 @@ impl Head {
         };
         let details = detail::read(&codec.detail(connection, &self.detail)?, self.number)?;
         Ok(Some(ChangeRecord {
-            number: number(self.number),
-            cluster: cluster.to_owned(),
+            number: Some(number(self.number)),
+            cluster: Some(cluster.to_owned()),
             object: self.object.clone(),
             verb,
             rv_before: self.rv_before.clone(),
-            rv: self.rv.clone(),
+            rv: Some(self.rv.clone()).filter(|rv| !rv.is_empty()),
             observed_at: time(self.observed_at)?,
             origin: match self.source {
                 0 => Origin::Watch,
                 1 => Origin::List,
                 _ => Origin::Restart,
             },
-            managers: details.managers,
-            owners: details.owners,
-            paths: details.paths,
-            diff: details.diff,
-            summary: details.summary,
-            dropped: details.dropped,
-            key: details.key,
+            managers: details.managers.into_owned(),
+            owners: details.owners.into_owned(),
+            paths: details.paths.into_owned(),
+            diff: details.diff.into_owned(),
+            summary: details.summary.into_owned(),
+            dropped: details.dropped.into_owned(),
+            key: details.key.map(Cow::into_owned),
             merged: details.merged,
         }))
     }

@@ -209,13 +209,13 @@ impl Rebase {
 fn remove_version(memory: &mut Memory, connection: &Connection, number: i64) -> Outcome<()> {
     let details = read::details(&mut memory.codec, connection, number)?;
     let details = detail::read(&details, number)?;
-    for manager in &details.managers {
+    for manager in details.managers.iter() {
         if let Some(id) = names::find(connection, Table::Managers, &manager.manager)? {
             let sql = "DELETE FROM version_managers WHERE manager = ?1 AND number = ?2";
             connection.prepare_cached(sql)?.execute([id, number])?;
         }
     }
-    for path in &details.paths {
+    for path in details.paths.iter() {
         if let Some(id) = names::find(connection, Table::Paths, path)? {
             let sql = "DELETE FROM version_paths WHERE path = ?1 AND number = ?2";
             connection.prepare_cached(sql)?.execute([id, number])?;

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::schema::{FORMAT, STEPS, Step, beside, open};
 use super::*;
-use crate::{Ids, ObjectId, Observation, Origin, What};
+use crate::{ChangeRecord, Ids, ObjectId, Observation, Origin, What};
 
 fn cluster() -> Cluster {
     Cluster { uid: "cluster-1".to_owned(), name: None }
@@ -18,12 +18,15 @@ fn version_one(path: &Path) {
     let mut history = History::open(path, &cluster(), &Settings::default()).unwrap();
     let mut batch = Batch::default();
     batch.observe(Observation {
-        object: ObjectId { uid: "1".to_owned(), name: "web".to_owned(), ..ObjectId::default() },
-        rv: "1".to_owned(),
-        observed_at: Timestamp::UNIX_EPOCH,
-        origin: Origin::List,
+        record: ChangeRecord {
+            object: ObjectId { uid: "1".to_owned(), name: "web".to_owned(), ..ObjectId::default() },
+            rv: Some("1".to_owned()),
+            origin: Origin::List,
+            ..ChangeRecord::default()
+        },
         body: crate::Body::redacted(json!({"a": 1}).to_string()),
         what: What::Known,
+        replaces: None,
     });
     history.commit(&batch).unwrap();
     history.add_sink("slack").unwrap();

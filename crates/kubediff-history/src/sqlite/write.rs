@@ -10,8 +10,8 @@ use super::detail;
 use super::fault::{Fault, Outcome};
 use super::names::{KindId, Names, Table};
 use super::recent::Recent;
-use crate::batch::{Batch, Change, Entry, Observation, What};
-use crate::record::{Origin, Verb};
+use crate::batch::{Batch, Entry, Observation, What};
+use crate::record::{ChangeRecord, Origin, Verb};
 
 /// At most this many versions follow each other as deltas: it bounds the work of reading one.
 const CHAIN: u32 = 32;
@@ -111,7 +111,7 @@ impl Memory {
     }
 
     fn observe(&mut self, connection: &Connection, observation: &Observation) -> Outcome<()> {
-        let object = &observation.object;
+        let object = &observation.record.object;
         // Only the uid tells an object from a later one of the same name.
         if object.uid.is_empty() {
             return Err(Fault::Invalid("it has no uid"));
@@ -123,11 +123,13 @@ impl Memory {
         let kind = self.names.kind(connection, object)?;
         let key = (kind.family, object.uid.clone());
         let known = self.known(connection, &key)?;
-        match (&observation.what, known) {
+        match (observation.what, known) {
             (What::Known | What::Noise, Some(known)) => self.noise(connection, observation, key, known),
             // Nothing is known that this could differ from, so the history of the object begins here.
             (What::Known | What::Noise, None) => self.version(connection, observation, kind, None, None),
-            (What::Change(change), known) => self.version(connection, observation, kind, known, Some(change)),
+            (What::Change, known) => {
+                self.version(connection, observation, kind, known, Some(&observation.record))
+            }
         }
     }
 
@@ -173,8 +175,8 @@ impl Memory {
                    WHERE id = ?1";
         connection.prepare_cached(sql)?.execute(params![
             known.object,
-            observation.rv,
-            observation.observed_at.as_microsecond(),
+            observation.record.rv.as_deref().unwrap_or_default(),
+            observation.record.observed_at.as_microsecond(),
             bytes.len(),
             crc32fast::hash(bytes),
             delta
@@ -189,11 +191,11 @@ impl Memory {
         observation: &Observation,
         kind: KindId,
         known: Option<Known>,
-        change: Option<&Change>,
+        change: Option<&ChangeRecord>,
     ) -> Outcome<()> {
         let number = self.number();
-        let object = &observation.object;
-        let observed_at = observation.observed_at.as_microsecond();
+        let object = &observation.record.object;
+        let observed_at = observation.record.observed_at.as_microsecond();
         let namespace = self.names.namespace(connection, object.namespace.as_deref())?;
 
         // The details come first: the content is packed against them too, since they have the new values already.
@@ -205,7 +207,7 @@ impl Memory {
         let content = self.content(connection, kind, known.as_ref(), &details, observation.body.bytes())?;
 
         // The incarnation before gets no version of its deletion, which was not observed. It ends with this version.
-        if let Some(replaced) = change.and_then(|change| change.replaces.as_deref()) {
+        if let Some(replaced) = observation.replaces.as_deref() {
             let sql = "UPDATE objects SET ended = ?1, ended_at = ?2 WHERE uid = ?3 AND family = ?4 AND ended IS NULL";
             let at = params![number, observed_at, replaced, kind.family];
             connection.prepare_cached(sql)?.execute(at)?;
@@ -237,9 +239,9 @@ impl Memory {
             kind.id,
             namespace,
             change.map_or(0, |change| verb_code(change.verb)),
-            origin_code(observation.origin),
+            origin_code(observation.record.origin),
             observed_at,
-            observation.rv,
+            observation.record.rv.as_deref().unwrap_or_default(),
             change.and_then(|change| change.rv_before.as_deref()),
             content.base,
             content.shared.map(|(id, _)| id),
@@ -341,7 +343,7 @@ impl Memory {
         Ok(connection.last_insert_rowid())
     }
 
-    fn index(&mut self, connection: &Connection, number: i64, change: &Change) -> Outcome<()> {
+    fn index(&mut self, connection: &Connection, number: i64, change: &ChangeRecord) -> Outcome<()> {
         // Sets: a change may name a manager or path twice, and the tables refuse a second row.
         let managers: BTreeSet<&str> = change.managers.iter().map(|it| it.manager.as_str()).collect();
         for manager in managers {
@@ -366,7 +368,7 @@ fn object_id(
     kind: KindId,
     namespace: i64,
 ) -> Outcome<i64> {
-    let object = &observation.object;
+    let object = &observation.record.object;
     let sql = "INSERT INTO objects (family, namespace, name, uid) VALUES (?1, ?2, ?3, ?4)
                ON CONFLICT DO UPDATE SET ended = NULL, ended_at = NULL, state_rv = NULL, state_at = NULL,
                state_length = NULL, state_crc = NULL, state = NULL RETURNING id";

@@ -5,7 +5,7 @@ use std::io::{Seek, SeekFrom, Write};
 use kubediff_history::*;
 use serde_json::json;
 
-use crate::world::{at, change, cluster, object, observation, open};
+use crate::world::{at, change, changed, cluster, known, object, observation, open};
 
 fn some(history: &mut History, versions: u64) {
     let cart = object("deployments", Some("shop"), "cart", "1");
@@ -15,7 +15,7 @@ fn some(history: &mut History, versions: u64) {
         let text: String = (0..3_000).map(|_| random.alphanumeric()).collect();
         let body = json!({"spec": {"replicas": rv, "text": text}});
         let change = change(Verb::Updated, &["helm"], &["spec.replicas"]);
-        batch.observe(observation(&cart, rv, at(0), &body, What::Change(change)));
+        batch.observe(observation(&cart, rv, at(0), &body, changed(change)));
         history.commit(&batch).unwrap();
     }
 }
@@ -29,7 +29,7 @@ fn a_new_file_is_for_its_owner_alone() {
     let mut history = open(&path);
     let cart = object("deployments", Some("shop"), "cart", "1");
     let mut batch = Batch::default();
-    batch.observe(observation(&cart, 1, at(0), &json!({}), What::Known));
+    batch.observe(observation(&cart, 1, at(0), &json!({}), known()));
     history.commit(&batch).unwrap();
     for end in ["", "-wal", "-shm"] {
         let file = folder.path().join(format!("history.db{end}"));

@@ -6,7 +6,7 @@ use std::process::Command;
 use fastrand::Rng;
 use kubediff_history::*;
 
-use crate::world::{at, body, change, cluster, object, observation, open, retain};
+use crate::world::{at, body, change, changed, cluster, object, observation, open, retain};
 
 fn batch(first: u64) -> Batch {
     let mut batch = Batch::default();
@@ -15,7 +15,7 @@ fn batch(first: u64) -> Batch {
             object("pods", Some("shop"), &format!("pod-{}", number % 20), &format!("uid-{}", number % 20));
         let body = body(&mut Rng::with_seed(number), &object, number);
         let change = change(Verb::Updated, &["kubelet"], &["status.token"]);
-        batch.observe(observation(&object, number, at(0), &body, What::Change(change)));
+        batch.observe(observation(&object, number, at(0), &body, changed(change)));
     }
     batch.reached("pods", (first + 49).to_string());
     batch

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use fastrand::Rng;
 use kubediff_history::*;
 
-use crate::world::{at, body, change, object, observation, open, retain};
+use crate::world::{at, body, change, changed, object, observation, open, retain};
 
 /// The file, for the process that writes.
 const CHILD: &str = "KUBEDIFF_HISTORY_CHILD";
@@ -29,7 +29,7 @@ fn expected(number: u64) -> Observation {
         number,
         at(i64::try_from(number).unwrap()),
         &body,
-        What::Change(change(verb, &["kubelet"], &paths)),
+        changed(change(verb, &["kubelet"], &paths)),
     )
 }
 
@@ -58,11 +58,14 @@ fn acknowledged_changes_survive_sigkill() {
         let first = last.0.saturating_sub(200).max(1);
         for number in first..=last.0 {
             let wanted = expected(number);
-            let scope = Scope { uid: Some(wanted.object.uid.clone()), ..Scope::default() };
+            let scope = Scope { uid: Some(wanted.record.object.uid.clone()), ..Scope::default() };
             let incarnation = reader.incarnations(&scope).unwrap().pop().unwrap();
             let found = reader.version(&incarnation, &At::Number(Number(number))).unwrap();
             let found = found.unwrap_or_else(|| panic!("seed {seed}, kill {kill}: no version {number}"));
-            assert!(found.body == wanted.body && found.rv == wanted.rv, "seed {seed}, kill {kill}: {number}");
+            assert!(
+                found.body == wanted.body && Some(&found.rv) == wanted.record.rv.as_ref(),
+                "seed {seed}, kill {kill}: {number}"
+            );
             checked += 1;
         }
         let records = reader.records(&Filter::default(), &Page::oldest(10_000)).unwrap().records;

@@ -31,51 +31,31 @@ pub(crate) struct Model {
 }
 
 impl Row {
-    fn change(&self) -> Option<&Change> {
-        match &self.observation.what {
-            What::Change(change) => Some(change),
-            _ => None,
-        }
+    fn change(&self) -> Option<&ChangeRecord> {
+        (self.observation.what == What::Change).then_some(&self.observation.record)
     }
 
     pub(crate) fn record(&self) -> Option<Record> {
-        let (change, of) = (self.change()?, &self.observation);
-        Some(Record::Change(Box::new(ChangeRecord {
-            number: Number(self.number),
-            cluster: "test".to_owned(),
-            object: of.object.clone(),
-            verb: change.verb,
-            rv_before: change.rv_before.clone(),
-            rv: of.rv.clone(),
-            observed_at: of.observed_at,
-            origin: of.origin,
-            managers: change.managers.clone(),
-            owners: change.owners.clone(),
-            paths: change.paths.clone(),
-            diff: change.diff.clone(),
-            summary: change.summary.clone(),
-            dropped: change.dropped.clone(),
-            key: change.key.clone(),
-            merged: change.merged,
-        })))
+        let (number, cluster) = (Some(Number(self.number)), Some("test".to_owned()));
+        Some(Record::Change(Box::new(ChangeRecord { number, cluster, ..self.change()?.clone() })))
     }
 }
 
 impl Model {
     pub(crate) fn observe(&mut self, observation: &Observation) {
-        let resource = observation.object.resource.clone();
-        let key = (resource.clone(), observation.object.uid.clone());
+        let resource = observation.record.object.resource.clone();
+        let key = (resource.clone(), observation.record.object.uid.clone());
         let is_live = self.objects.get(&key).is_some_and(|it| it.ended.is_none());
-        if !matches!(observation.what, What::Change(_)) && is_live {
+        if observation.what != What::Change && is_live {
             self.objects.get_mut(&key).unwrap().state = Some(observation.clone());
             return;
         }
         self.last += 1;
-        let end = (self.last, observation.observed_at);
+        let end = (self.last, observation.record.observed_at);
         let mut verb = None;
-        if let What::Change(change) = &observation.what {
-            verb = Some(change.verb);
-            let replaced = change.replaces.as_ref().map(|uid| (resource, uid.clone()));
+        if observation.what == What::Change {
+            verb = Some(observation.record.verb);
+            let replaced = observation.replaces.as_ref().map(|uid| (resource, uid.clone()));
             if let Some(replaced) = replaced.and_then(|key| self.objects.get_mut(&key)) {
                 replaced.ended.get_or_insert(end);
             }
@@ -101,8 +81,8 @@ impl Model {
             |at: Timestamp| filter.from.is_none_or(|from| at >= from) && filter.to.is_none_or(|to| at < to);
         let is_wanted = |row: &&Row| {
             let Some(change) = row.change() else { return false };
-            is_in(&filter.scope, &row.observation.object)
-                && within(row.observation.observed_at)
+            is_in(&filter.scope, &row.observation.record.object)
+                && within(row.observation.record.observed_at)
                 && (filter.verbs.is_empty() || filter.verbs.contains(&change.verb))
                 && filter
                     .manager
@@ -145,18 +125,21 @@ impl Model {
     ) -> Vec<(String, String, String, Vec<u8>)> {
         let mut found = Vec::new();
         for ((resource, uid), incarnation) in &self.objects {
-            if !is_in(scope, &incarnation.rows[0].observation.object) {
+            if !is_in(scope, &incarnation.rows[0].observation.record.object) {
                 continue;
             }
             let version = match at {
                 None if incarnation.ended.is_some() => None,
                 None => incarnation.state.as_ref().or(incarnation.rows.last().map(|row| &row.observation)),
                 Some(at) if incarnation.ended.is_some_and(|(_, ended)| ended <= at) => None,
-                Some(at) if incarnation.state.as_ref().is_some_and(|state| state.observed_at <= at) => {
+                Some(at)
+                    if incarnation.state.as_ref().is_some_and(|state| state.record.observed_at <= at) =>
+                {
                     incarnation.state.as_ref()
                 }
                 Some(at) => {
-                    let row = incarnation.rows.iter().rev().find(|row| row.observation.observed_at <= at);
+                    let row =
+                        incarnation.rows.iter().rev().find(|row| row.observation.record.observed_at <= at);
                     let is_there =
                         |row: &&Row| row.change().is_none_or(|change| change.verb != Verb::Deleted);
                     row.filter(is_there).map(|row| &row.observation)
@@ -164,7 +147,7 @@ impl Model {
             };
             if let Some(version) = version {
                 let body = version.body.bytes().to_vec();
-                found.push((resource.clone(), uid.clone(), version.rv.clone(), body));
+                found.push((resource.clone(), uid.clone(), version.record.rv.clone().unwrap(), body));
             }
         }
         found
@@ -177,11 +160,11 @@ impl Model {
         numbers.sort_unstable();
         let mut cut = 0;
         if let Some(age) = retention.age {
-            let rows = self.rows().map(|row| (row.number, row.observation.observed_at));
+            let rows = self.rows().map(|row| (row.number, row.observation.record.observed_at));
             let last = rows.chain(self.gaps.iter().map(|gap| (gap.number.0, gap.to))).max();
             let oldest =
                 last.map_or(now, |(_, recorded)| now.min(recorded)) - SignedDuration::try_from(age).unwrap();
-            let rows = self.rows().map(|row| (row.number, row.observation.observed_at));
+            let rows = self.rows().map(|row| (row.number, row.observation.record.observed_at));
             let all = rows.chain(self.gaps.iter().map(|gap| (gap.number.0, gap.to)));
             let young = all.filter(|(number, at)| *at >= oldest && *number > self.complete_after);
             cut = young.map(|(number, _)| number).min().map_or(self.last, |young| young - 1);

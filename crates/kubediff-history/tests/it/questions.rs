@@ -6,7 +6,7 @@ use expect_test::expect;
 use kubediff_history::*;
 use serde_json::{Value, json};
 
-use crate::world::{at, change, object, observation, open, retain, settled};
+use crate::world::{at, change, changed, known, noise, object, observation, open, retain, settled};
 
 /// Every scalar is a field, and so is a list.
 fn fields(value: &Value) -> Vec<Field> {
@@ -60,7 +60,7 @@ fn blame_names_the_managers_of_each_field() {
     let folder = tempfile::tempdir().unwrap();
     let mut history = open(&folder.path().join("history.db"));
     let cart = object("deployments", Some("shop"), "cart", "1");
-    let by = |verb, managers: &[&str]| What::Change(change(verb, managers, &["spec"]));
+    let by = |verb, managers: &[&str]| changed(change(verb, managers, &["spec"]));
     let owned = json!([
         {"manager": "hpa", "operation": "Update", "fieldsV1": {"f:spec": {"f:replicas": {}}}},
         {"manager": "helm", "operation": "Update", "fieldsV1": {"f:spec": {"f:image": {}}}},
@@ -109,7 +109,7 @@ fn blame_names_the_managers_of_each_field() {
                 5,
                 at(40),
                 &json!({"status": {"phase": "Running"}, "spec": {"node": "n1"}}),
-                What::Known,
+                known(),
             ),
             observation(
                 &old,
@@ -139,18 +139,14 @@ fn a_recreated_object_ends_the_one_before() {
     let mut history = open(&folder.path().join("history.db"));
     let old = object("pods", Some("shop"), "web", "1");
     let new = ObjectId { uid: "2".to_owned(), ..old.clone() };
-    let again = Change { replaces: Some("1".to_owned()), ..change(Verb::Recreated, &["helm"], &[]) };
+    let again =
+        observation(&new, 2, at(10), &json!({"spec": 2}), changed(change(Verb::Recreated, &["helm"], &[])));
+    let again = Observation { replaces: Some("1".to_owned()), ..again };
     commit(
         &mut history,
         [
-            observation(
-                &old,
-                1,
-                at(0),
-                &json!({"spec": 1}),
-                What::Change(change(Verb::Added, &["helm"], &[])),
-            ),
-            observation(&new, 2, at(10), &json!({"spec": 2}), What::Change(again)),
+            observation(&old, 1, at(0), &json!({"spec": 1}), changed(change(Verb::Added, &["helm"], &[]))),
+            again,
         ],
     );
     let mut reader = history.reader().unwrap();
@@ -170,9 +166,9 @@ fn noise_is_the_current_state_and_no_change() {
     let mut history = open(&path);
     let node = object("nodes", None, "n1", "1");
     let beat = |rv: u64| json!({"status": {"heartbeat": rv}});
-    commit(&mut history, [observation(&node, 1, at(0), &beat(1), What::Known)]);
+    commit(&mut history, [observation(&node, 1, at(0), &beat(1), known())]);
     for rv in 2..100 {
-        commit(&mut history, [observation(&node, rv, at(0), &beat(rv), What::Noise)]);
+        commit(&mut history, [observation(&node, rv, at(0), &beat(rv), noise())]);
     }
     drop(history);
     let mut reader = open(&path).reader().unwrap();
@@ -190,13 +186,13 @@ fn retention_keeps_what_a_sink_has_not_taken_up_to_a_limit_that_it_reports() {
     history.add_sink("slack").unwrap();
     let web = object("pods", Some("shop"), "web", "1");
     for rv in 1..=100 {
-        let what = What::Change(change(Verb::Updated, &["helm"], &["spec"]));
+        let what = changed(change(Verb::Updated, &["helm"], &["spec"]));
         commit(&mut history, [observation(&web, rv, at(0), &json!({"spec": rv}), what)]);
     }
     // Age is measured from the last record.
-    let late = observation(&web, 101, at(3_600), &json!({"spec": 101}), What::Noise);
+    let late = observation(&web, 101, at(3_600), &json!({"spec": 101}), noise());
     commit(&mut history, [late]);
-    let what = What::Change(change(Verb::Updated, &["helm"], &["spec"]));
+    let what = changed(change(Verb::Updated, &["helm"], &["spec"]));
     commit(&mut history, [observation(&web, 102, at(3_600), &json!({"spec": 102}), what)]);
     history.settle_sink("slack", &settled(20)).unwrap();
     let kept = Retention { age: Some(Duration::from_secs(60)), for_sinks: 1_000, ..Retention::default() };
@@ -224,7 +220,7 @@ fn k6_no_id_is_given_twice() {
         let web = object("pods", Some("shop"), "web", "1");
         let ids = history.reader().unwrap().ids().unwrap();
         for number in numbers {
-            let what = What::Change(change(Verb::Updated, &[], &["spec"]));
+            let what = changed(change(Verb::Updated, &[], &["spec"]));
             commit(&mut history, [observation(&web, number, at(0), &json!({"spec": number}), what)]);
             assert!(given.insert(ids.of(Number(number))), "{} is given twice", ids.of(Number(number)));
         }
@@ -259,7 +255,7 @@ fn k1_a_clock_that_jumps_removes_nothing_and_a_run_no_more_than_a_day() {
     let mut rv = 0;
     let mut write = |history: &mut History, time: i64| {
         rv += 1;
-        let what = What::Change(change(Verb::Updated, &["helm"], &["spec"]));
+        let what = changed(change(Verb::Updated, &["helm"], &["spec"]));
         commit(history, [observation(&web, rv, at(time), &json!({"spec": rv}), what)]);
     };
     // Ten days with ten records each.
@@ -293,7 +289,7 @@ fn retention_by_size_makes_room() {
     let mut write = |history: &mut History| {
         for rv in 0..300 {
             let text: String = (0..3_000).map(|_| random.alphanumeric()).collect();
-            let what = What::Change(change(Verb::Updated, &["helm"], &["spec"]));
+            let what = changed(change(Verb::Updated, &["helm"], &["spec"]));
             commit(history, [observation(&web, rv, at(0), &json!({"spec": text}), what)]);
         }
     };
@@ -328,7 +324,7 @@ fn content_that_repeats_is_stored_once() {
     for number in 0..200 {
         let of = object("configmaps", Some(&format!("ns-{number}")), "root-ca", &format!("uid-{number}"));
         let body = json!({"metadata": {"namespace": number}, "data": {"ca.crt": certificate}});
-        batch.observe(observation(&of, number, at(0), &body, What::Known));
+        batch.observe(observation(&of, number, at(0), &body, known()));
     }
     history.commit(&batch).unwrap();
     drop(history);
@@ -342,7 +338,7 @@ fn errors_and_debug_output_have_no_content_of_objects() {
     let mut history = open(&folder.path().join("history.db"));
     let nobody = object("pods", None, "nobody", "");
     let mut batch = Batch::default();
-    batch.observe(observation(&nobody, 1, at(0), &json!({"password": "hunter2"}), What::Known));
+    batch.observe(observation(&nobody, 1, at(0), &json!({"password": "hunter2"}), known()));
     let error = history.commit(&batch).unwrap_err();
     let texts = [format!("{error} {error:?}"), format!("{batch:?}"), format!("{history:?}")];
     assert!(texts.iter().all(|text| !text.contains("hunter2")), "{texts:?}");
@@ -356,7 +352,7 @@ fn notes_and_dead_letters_survive() {
     let cart = object("deployments", Some("shop"), "cart", "1");
     let mut batch = Batch::default();
     for rv in 1..=4 {
-        let what = What::Change(change(Verb::Updated, &["helm"], &["spec"]));
+        let what = changed(change(Verb::Updated, &["helm"], &["spec"]));
         batch.observe(observation(&cart, rv, at(0), &json!({"spec": rv}), what));
     }
     batch.note("watched-until", "2026-11-23T14:05:00Z");
@@ -401,12 +397,12 @@ fn what_changed_in_a_time_is_found_and_counted() {
     let mut history = open(&folder.path().join("history.db"));
     let [cart, shop] = ["cart", "shop"].map(|name| object("deployments", Some("web"), name, name));
     let node = object("nodes", None, "n1", "n1");
-    let by = |verb| What::Change(change(verb, &["helm"], &["spec"]));
+    let by = |verb| changed(change(verb, &["helm"], &["spec"]));
     let body = json!({"spec": 1});
     commit(
         &mut history,
         [
-            observation(&node, 1, at(0), &body, What::Known),
+            observation(&node, 1, at(0), &body, known()),
             observation(&cart, 2, at(1), &body, by(Verb::Added)),
             observation(&shop, 3, at(2), &body, by(Verb::Added)),
             observation(&cart, 4, at(3), &body, by(Verb::Deleted)),
@@ -416,7 +412,7 @@ fn what_changed_in_a_time_is_found_and_counted() {
     batch.gap(at(4), at(5), None, "test");
     history.commit(&batch).unwrap();
     // Noise leads to another state, too.
-    commit(&mut history, [observation(&shop, 5, at(7), &json!({"spec": 2}), What::Noise)]);
+    commit(&mut history, [observation(&shop, 5, at(7), &json!({"spec": 2}), noise())]);
     let mut reader = history.reader().unwrap();
     let mut changed = |scope: &Scope, from, to| -> Vec<String> {
         let found = reader.changed(scope, from, to).unwrap();

@@ -8,7 +8,7 @@ use kubediff_history::*;
 use serde_json::json;
 
 use crate::model::Model;
-use crate::world::{at, body, change, object, open, retain, settled};
+use crate::world::{at, body, change, changed, known, noise, object, open, retain, settled};
 
 const NAMES: &[&str] = &["cart", "web", "db"];
 const SPACES: &[&str] = &["shop", "ops"];
@@ -50,7 +50,7 @@ fn play(seed: u64) {
                 let mut batch = play.batch();
                 play.model = kept;
                 let nobody = object("pods", None, "nobody", "");
-                batch.observe(play.observation(&nobody, What::Known));
+                batch.observe(play.observation(&nobody, known()));
                 assert!(matches!(history.commit(&batch), Err(Error::Invalid(_))));
             }
             80..85 => {
@@ -121,8 +121,8 @@ impl Play {
     }
 
     fn next(&mut self) -> Observation {
-        let known: Vec<_> = self.model.objects.values().collect();
-        let known = (!known.is_empty()).then(|| known[self.random.usize(..known.len())].clone());
+        let all: Vec<_> = self.model.objects.values().collect();
+        let one = (!all.is_empty()).then(|| all[self.random.usize(..all.len())].clone());
         let pick = |random: &mut Rng, list: &[&'static str]| list[random.usize(..list.len())];
         let (managers, paths) = (pick(&mut self.random, MANAGERS), pick(&mut self.random, PATHS));
         let some = |verb| change(verb, &[managers, managers, "kubelet"], &[paths, "spec.replicas"]);
@@ -133,35 +133,35 @@ impl Play {
             let name = pick(&mut play.random, NAMES);
             object(resource, namespace, name, &format!("uid-{}", play.uids))
         };
-        match (self.random.u8(..100), known) {
+        match (self.random.u8(..100), one) {
             (0..10, _) | (_, None) => {
-                let what = if self.random.bool() { What::Known } else { What::Change(some(Verb::Added)) };
+                let what = if self.random.bool() { known() } else { changed(some(Verb::Added)) };
                 let object = create(self);
                 self.observation(&object, what)
             }
             (10..20, Some(known)) => {
-                let object = known.rows[0].observation.object.clone();
-                self.observation(&object, What::Noise)
+                let object = known.rows[0].observation.record.object.clone();
+                self.observation(&object, noise())
             }
             (20..28, Some(known)) => {
-                let object = known.rows[0].observation.object.clone();
-                self.observation(&object, What::Change(some(Verb::Deleted)))
+                let object = known.rows[0].observation.record.object.clone();
+                self.observation(&object, changed(some(Verb::Deleted)))
             }
             (28..33, Some(known)) => {
-                let before = known.rows[0].observation.object.clone();
+                let before = known.rows[0].observation.record.object.clone();
                 let object = ObjectId { uid: create(self).uid, ..before.clone() };
-                let change = Change { replaces: Some(before.uid), ..some(Verb::Recreated) };
-                self.observation(&object, What::Change(change))
+                let replaces = Some(before.uid);
+                Observation { replaces, ..self.observation(&object, changed(some(Verb::Recreated))) }
             }
             (_, Some(known)) => {
-                let object = known.rows[0].observation.object.clone();
-                let rv_before = known.rows.last().map(|row| row.observation.rv.clone());
-                self.observation(&object, What::Change(Change { rv_before, ..some(Verb::Updated) }))
+                let object = known.rows[0].observation.record.object.clone();
+                let rv_before = known.rows.last().and_then(|row| row.observation.record.rv.clone());
+                self.observation(&object, changed(ChangeRecord { rv_before, ..some(Verb::Updated) }))
             }
         }
     }
 
-    fn observation(&mut self, object: &ObjectId, what: What) -> Observation {
+    fn observation(&mut self, object: &ObjectId, (what, change): (What, ChangeRecord)) -> Observation {
         self.rv += 1;
         let body = match self.random.u8(..40) {
             0 => Body::redacted(""),
@@ -173,7 +173,9 @@ impl Play {
         };
         let origin = [Origin::Watch, Origin::List, Origin::Restart][self.random.usize(..3)];
         let observed_at = self.time();
-        Observation { object: object.clone(), rv: self.rv.to_string(), observed_at, origin, body, what }
+        let (object, rv) = (object.clone(), Some(self.rv.to_string()));
+        let record = ChangeRecord { object, rv, observed_at, origin, ..change };
+        Observation { record, body, what, replaces: None }
     }
 
     fn retention(&mut self) -> (Retention, Timestamp) {
@@ -284,7 +286,7 @@ impl Play {
         }
         let at = self.random.usize(..self.model.objects.len());
         let (_, model) = self.model.objects.iter().nth(at).unwrap();
-        let of = &model.rows[0].observation.object;
+        let of = &model.rows[0].observation.record.object;
         let scope = Scope { uid: Some(of.uid.clone()), ..Scope::default() };
         let incarnations = reader.incarnations(&scope).unwrap();
         let [incarnation] = &incarnations[..] else { panic!("{place}: {incarnations:?}") };
@@ -307,7 +309,8 @@ impl Play {
             let before = reader.version(incarnation, &At::Before(version.number)).unwrap();
             assert!(before == former, "{place}: before version {}", row.number);
             former = again;
-            let again = reader.version(incarnation, &At::Rv(row.observation.rv.clone())).unwrap();
+            let again =
+                reader.version(incarnation, &At::Rv(row.observation.record.rv.clone().unwrap())).unwrap();
             assert!(again.as_ref() == Some(version), "{place}: version {}", row.number);
         }
     }

@@ -37,24 +37,30 @@ pub(crate) fn observation(
     rv: u64,
     observed_at: Timestamp,
     body: &Value,
-    what: What,
+    (what, change): (What, ChangeRecord),
 ) -> Observation {
-    Observation {
-        object: object.clone(),
-        rv: rv.to_string(),
-        observed_at,
-        origin: Origin::Watch,
-        body: Body::redacted(body.to_string()),
-        what,
-    }
+    let record = ChangeRecord { object: object.clone(), rv: Some(rv.to_string()), observed_at, ..change };
+    Observation { record, body: Body::redacted(body.to_string()), what, replaces: None }
+}
+
+pub(crate) fn known() -> (What, ChangeRecord) {
+    (What::Known, ChangeRecord::default())
+}
+
+pub(crate) fn noise() -> (What, ChangeRecord) {
+    (What::Noise, ChangeRecord::default())
+}
+
+pub(crate) fn changed(change: ChangeRecord) -> (What, ChangeRecord) {
+    (What::Change, change)
 }
 
 pub(crate) fn manager(name: &str) -> Manager {
     Manager { manager: name.to_owned(), operation: "Update".to_owned(), ..Manager::default() }
 }
 
-pub(crate) fn change(verb: Verb, managers: &[&str], paths: &[&str]) -> Change {
-    Change {
+pub(crate) fn change(verb: Verb, managers: &[&str], paths: &[&str]) -> ChangeRecord {
+    ChangeRecord {
         verb,
         managers: managers.iter().map(|name| manager(name)).collect(),
         paths: paths.iter().map(|&path| path.to_owned()).collect(),
@@ -63,7 +69,7 @@ pub(crate) fn change(verb: Verb, managers: &[&str], paths: &[&str]) -> Change {
         dropped: [("generation".to_owned(), u32::try_from(paths.len()).unwrap())].into(),
         key: (!managers.is_empty()).then(|| "0badcafe".to_owned()),
         merged: u32::try_from(managers.len()).unwrap().max(1),
-        ..Change::default()
+        ..ChangeRecord::default()
     }
 }
 

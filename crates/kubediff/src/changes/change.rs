@@ -1,22 +1,25 @@
 //! One change of one object.
 
+use std::convert::Infallible;
+use std::ops::{Deref, DerefMut};
+
 use jiff::Timestamp;
-use serde::ser::SerializeStruct as _;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use serde_json::Value;
 
-use kubediff_history::Number;
+use kubediff_history::{ChangeRecord, Number, ObjectId};
 pub use kubediff_history::{Origin, Verb};
 
+use crate::changes::headline::headline;
 use crate::hide::noise::{Dropped, Noise, Tally};
-use crate::hide::secret::{KeyId, Redacted, Secrets};
+use crate::hide::secret::{Redacted, Secrets};
 use crate::model::diff::{Difference, differences};
 use crate::model::gvk::Gvk;
 use crate::model::lists::Lists;
-use crate::model::managers::{Manager, former_owners, managers};
+use crate::model::managers::{former_owners, managers};
 use crate::model::patch::{PatchOp, patch};
-use crate::model::path::Path;
 use crate::model::schema::Schemas;
+use crate::text::terminal::escape;
 
 /// A change of an object: what changed, when, and by which manager. Holds no secret: [`Change::between`] takes them out
 /// first, and nothing else can make what is in it ([`Redacted`]).
@@ -52,50 +55,33 @@ use crate::model::schema::Schemas;
 /// A change that stands for several, because the reader of the output was slow, has `merged` besides: how many.
 ///
 /// With [`Change::with_objects`] the fields `old` and `new` follow.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(transparent)]
 pub struct Change {
-    /// Its place in the history, if it has one.
-    pub number: Option<Number>,
-    /// Name of the cluster.
-    pub cluster: Option<String>,
-    /// Kind of the object.
-    pub gvk: Gvk,
-    /// The plural name of the resource: `deployments`.
-    pub resource: String,
-    /// Namespace, unless the object is cluster-scoped.
-    pub namespace: Option<String>,
-    /// Name.
-    pub name: String,
-    /// Identity of the incarnation: the new one, when it was re-created.
-    pub uid: String,
-    /// The kind of change.
-    pub verb: Verb,
-    /// Version of the state before.
-    pub rv_before: Option<String>,
-    /// Version of the state now, or of the last state known.
-    pub rv: Option<String>,
-    /// When we saw it.
-    pub observed_at: Timestamp,
-    /// How we saw it.
-    pub origin: Origin,
-    /// The managers that made it, the latest first.
-    pub managers: Redacted<Vec<Manager>>,
-    /// The managers that owned what was removed, where it is unknown who removed it.
-    pub owners: Redacted<Vec<Manager>>,
-    /// The differences that are not noise.
-    pub diff: Redacted<Vec<Difference>>,
-    /// The differences that are noise.
-    pub dropped: Dropped,
-    /// How many changes it stands for: more than one when they were merged, because the reader of the output was slow.
-    pub merged: u32,
-    /// The key of the hashes in it; `None` where a record does not name it. Hashes of different keys cannot be compared.
-    pub key: Option<KeyId>,
+    record: Record,
     /// The object before.
+    #[serde(skip)]
     pub old: Option<Redacted<Value>>,
     /// The object now.
+    #[serde(skip)]
     pub new: Option<Redacted<Value>>,
-    /// The headline, where the history has it: it is not made of the objects then.
-    pub(crate) recorded: Option<String>,
+}
+
+/// A record whose differences hold no secret.
+type Record = ChangeRecord<Redacted<Vec<Difference>>>;
+
+impl Deref for Change {
+    type Target = Record;
+
+    fn deref(&self) -> &Record {
+        &self.record
+    }
+}
+
+impl DerefMut for Change {
+    fn deref_mut(&mut self) -> &mut Record {
+        &mut self.record
+    }
 }
 
 /// Where, when and how a change was seen.
@@ -231,7 +217,7 @@ impl Change {
         };
 
         let mut found = Vec::new();
-        let mut dropped = Dropped::default();
+        let mut dropped = Dropped::new();
         if let (Some(old), Some(new)) = (&old, &new) {
             let schema = profile.schemas.of(sighting.gvk);
             found = differences(Lists::of(sighting.gvk, schema.as_ref()), old, new);
@@ -252,40 +238,85 @@ impl Change {
                     return Compared::Noise(new.clone());
                 }
                 own.changes.clear();
-                dropped = Dropped::default();
+                dropped = Dropped::new();
             }
             tally.add(&own);
         }
 
         let text = |name: &str| metadata(new.as_deref().or(old.as_deref()), name);
-        Compared::Change(Box::new(Self {
-            number: None,
-            cluster: sighting.cluster.map(str::to_owned),
+        let object = ObjectId {
             gvk: sighting.gvk.clone(),
             resource: sighting.resource.to_owned(),
             namespace: text("namespace"),
             name: text("name").unwrap_or_default(),
             uid: text("uid").unwrap_or_default(),
+        };
+        let summary = headline(verb, sighting.observed_at, [old.as_ref(), new.as_ref()], &found);
+        let record = ChangeRecord {
+            number: None,
+            cluster: sighting.cluster.map(str::to_owned),
+            object,
             verb,
             rv_before: new.as_ref().and_then(|_| metadata(old.as_deref(), "resourceVersion")),
             rv: text("resourceVersion"),
             observed_at: sighting.observed_at,
             origin: sighting.origin,
-            managers: Redacted::vouched(managers),
-            owners: Redacted::vouched(owners),
+            managers,
+            paths: found.iter().map(|difference| difference.path.to_string()).collect(),
             diff: Redacted::vouched(found),
+            summary,
             dropped,
-            key: Some(profile.secrets.key_id()),
+            key: Some(profile.secrets.key_id().to_string()),
+            owners,
             merged,
-            old,
-            new,
-            recorded: None,
-        }))
+        };
+        Compared::Change(Box::new(Self { record, old, new }))
     }
 
-    /// Where it differs.
-    pub fn paths(&self) -> impl Iterator<Item = &Path> {
-        self.diff.iter().map(|difference| &difference.path)
+    /// The change of a record. Its objects are not in it.
+    ///
+    /// # Errors
+    ///
+    /// When another version of kubediff wrote the record in a form that this one does not know.
+    pub fn of_record(record: ChangeRecord) -> Result<Self, UnknownForm> {
+        let number = record.number.unwrap_or_default();
+        let record = record.with_diff(|diff| match diff {
+            Value::Null => Ok(Vec::new()),
+            diff => serde_json::from_value(diff),
+        });
+        Ok(Self::recorded(record.map_err(|reason| UnknownForm { number, reason })?, [None, None]))
+    }
+
+    /// A change that was printed or recorded, and so holds no secret.
+    pub(crate) fn recorded(
+        record: ChangeRecord<Vec<Difference>>,
+        [old, new]: [Option<Redacted<Value>>; 2],
+    ) -> Self {
+        let Ok(record) = record.with_diff(|diff| Ok::<_, Infallible>(Redacted::vouched(diff)));
+        Self { record, old, new }
+    }
+
+    /// The record for the history.
+    ///
+    /// # Errors
+    ///
+    /// When a difference cannot be JSON, which does not happen with differences of JSON objects.
+    pub fn to_record(&self) -> Result<ChangeRecord, serde_json::Error> {
+        self.record.clone().with_diff(serde_json::to_value)
+    }
+
+    /// The change in one line: `updated Deployment shop/cart: image web 1.27 -> 1.28`.
+    pub fn text(&self) -> Redacted<String> {
+        let object = match &self.object.namespace {
+            Some(namespace) => format!("{namespace}/{}", self.object.name),
+            None => self.object.name.clone(),
+        };
+        let headline = &self.summary;
+        let colon = if headline.is_empty() { "" } else { ": " };
+        let verb = self.verb.as_str();
+        let cluster = self.cluster.as_deref().map(|name| format!("[{name}] ")).unwrap_or_default();
+        let text = format!("{cluster}{verb} {} {object}{colon}{headline}", self.object.gvk.kind);
+        Redacted::vouched(escape(&text).into_owned())
     }
 
     /// The whole difference as a JSON Patch, noise included: it turns [`old`](Self::old) into [`new`](Self::new), with
@@ -299,59 +330,25 @@ impl Change {
 
     /// The same with the objects, for JSON.
     pub fn with_objects(&self) -> WithObjects<'_> {
-        WithObjects(self)
+        WithObjects { change: self, old: &self.old, new: &self.new }
     }
 }
 
 /// A [`Change`] which as JSON has the fields `old` and `new` besides.
-#[derive(Debug, Clone, Copy)]
-pub struct WithObjects<'a>(&'a Change);
-
-impl Serialize for Change {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serialize(self, false, serializer)
-    }
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct WithObjects<'a> {
+    #[serde(flatten)]
+    change: &'a Change,
+    old: &'a Option<Redacted<Value>>,
+    new: &'a Option<Redacted<Value>>,
 }
 
-impl Serialize for WithObjects<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serialize(self.0, true, serializer)
-    }
-}
-
-fn serialize<S: Serializer>(change: &Change, objects: bool, serializer: S) -> Result<S::Ok, S::Error> {
-    let mut map = serializer.serialize_struct("Change", if objects { 22 } else { 20 })?;
-    if let Some(number) = change.number {
-        map.serialize_field("number", &number)?;
-    }
-    map.serialize_field("cluster", &change.cluster)?;
-    map.serialize_field("gvk", &change.gvk)?;
-    map.serialize_field("resource", &change.resource)?;
-    map.serialize_field("namespace", &change.namespace)?;
-    map.serialize_field("name", &change.name)?;
-    map.serialize_field("uid", &change.uid)?;
-    map.serialize_field("change", &change.verb)?;
-    map.serialize_field("rv_before", &change.rv_before)?;
-    map.serialize_field("rv", &change.rv)?;
-    map.serialize_field("observed_at", &change.observed_at)?;
-    map.serialize_field("source", &change.origin)?;
-    map.serialize_field("managers", &change.managers)?;
-    map.serialize_field("paths", &change.paths().collect::<Vec<_>>())?;
-    map.serialize_field("diff", &change.diff)?;
-    map.serialize_field("summary", &change.headline())?;
-    map.serialize_field("dropped", &change.dropped)?;
-    map.serialize_field("key", &change.key)?;
-    if !change.owners.is_empty() {
-        map.serialize_field("owners", &change.owners)?;
-    }
-    if change.merged > 1 {
-        map.serialize_field("merged", &change.merged)?;
-    }
-    if objects {
-        map.serialize_field("old", &change.old)?;
-        map.serialize_field("new", &change.new)?;
-    }
-    map.end()
+/// A record whose differences this version of kubediff cannot read: a newer one has written them.
+#[derive(Debug, thiserror::Error)]
+#[error("record {number} was written by another version of kubediff: {reason}")]
+pub struct UnknownForm {
+    number: Number,
+    reason: serde_json::Error,
 }
 
 /// The kind of change, from the states before and now.

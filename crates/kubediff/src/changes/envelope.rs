@@ -38,14 +38,10 @@ impl Change {
             Verb::Updated | Verb::Recreated => "EventUpdate",
             Verb::Deleted => "EventDelete",
         };
-        let api_version = match self.gvk.group.as_str() {
-            "" => self.gvk.version.clone(),
-            group => format!("{group}/{}", self.gvk.version),
-        };
         let has_both = matches!(self.verb, Verb::Updated | Verb::Recreated);
         let meta = Event {
             what,
-            kind: format!("{api_version}/{}", self.resource),
+            kind: format!("{}/{}", self.object.gvk.api_version(), self.object.resource),
             obj: self.new.as_ref().or(self.old.as_ref()),
             diff: (is_diff_mode && has_both).then(|| self.diff.iter().map(line).collect()),
         };

@@ -1,8 +1,9 @@
 //! A change in a few words.
 
+use jiff::Timestamp;
+use kubediff_history::Verb;
 use serde_json::Value;
 
-use crate::changes::change::{Change, Verb};
 use crate::changes::facts::{age, facts};
 use crate::changes::image;
 use crate::hide::secret::Redacted;
@@ -16,50 +17,36 @@ const WIDTH: usize = 160;
 /// Nor is one value in it.
 const VALUE_WIDTH: usize = 48;
 
-impl Change {
-    /// The change in a few words, the most important first: `image web: nginx:1.27 -> nginx:1.28, replicas 2 -> 3`.
-    ///
-    /// One line without control characters, bounded in length.
-    pub fn headline(&self) -> String {
-        if let Some(recorded) = &self.recorded {
-            return recorded.clone();
+/// The change in a few words, the most important first: `image web: nginx:1.27 -> nginx:1.28, replicas 2 -> 3`.
+///
+/// One line without control characters, bounded in length.
+pub(super) fn headline(
+    verb: Verb,
+    observed_at: Timestamp,
+    [old, new]: [Option<&Redacted<Value>>; 2],
+    diff: &[Difference],
+) -> String {
+    let phrases: Vec<String> = match verb {
+        Verb::Added => object(new, Vec::new()),
+        Verb::Deleted => {
+            let age = old.and_then(|old| age(old, observed_at));
+            object(old, age.map(|age| format!("age {}", age.text)).into_iter().collect())
         }
-        let phrases: Vec<String> = match self.verb {
-            Verb::Added => object(self.new.as_ref(), Vec::new()),
-            Verb::Deleted => {
-                let age = self.old.as_ref().and_then(|old| age(old, self.observed_at));
-                object(self.old.as_ref(), age.map(|age| format!("age {}", age.text)).into_iter().collect())
-            }
-            Verb::Recreated if self.diff.is_empty() => vec!["same content".to_owned()],
-            Verb::Updated | Verb::Recreated => {
-                let mut differences: Vec<&Difference> = self.diff.iter().collect();
-                differences.sort_by_key(|difference| rank(&difference.path));
-                let mut phrases: Vec<String> = Vec::new();
-                for phrase in differences.into_iter().map(phrase) {
-                    // `spec.replicas` and `status.replicas` say the same in few words.
-                    if !phrases.contains(&phrase) {
-                        phrases.push(phrase);
-                    }
+        Verb::Recreated if diff.is_empty() => vec!["same content".to_owned()],
+        Verb::Updated | Verb::Recreated => {
+            let mut differences: Vec<&Difference> = diff.iter().collect();
+            differences.sort_by_key(|difference| rank(&difference.path));
+            let mut phrases: Vec<String> = Vec::new();
+            for phrase in differences.into_iter().map(phrase) {
+                // `spec.replicas` and `status.replicas` say the same in few words.
+                if !phrases.contains(&phrase) {
+                    phrases.push(phrase);
                 }
-                phrases
             }
-        };
-        join(&phrases)
-    }
-
-    /// The change in one line: `updated Deployment shop/cart: image web 1.27 -> 1.28`.
-    pub fn text(&self) -> Redacted<String> {
-        let object = match &self.namespace {
-            Some(namespace) => format!("{namespace}/{}", self.name),
-            None => self.name.clone(),
-        };
-        let headline = self.headline();
-        let colon = if headline.is_empty() { "" } else { ": " };
-        let verb = self.verb.as_str();
-        let cluster = self.cluster.as_deref().map(|name| format!("[{name}] ")).unwrap_or_default();
-        let text = format!("{cluster}{verb} {} {object}{colon}{headline}", self.gvk.kind);
-        Redacted::vouched(escape(&text).into_owned())
-    }
+            phrases
+        }
+    };
+    join(&phrases)
 }
 
 /// Labels and owners are for those who look closer.

@@ -1,21 +1,16 @@
 //! A recording: changes and gaps as JSON lines, in the order in which they were shown. `kubediff record` writes it, and so
 //! does `kubediff watch -o json --objects`. Written again from what was read, it is the same bytes.
 
-use std::collections::BTreeMap;
 use std::io::BufRead;
 
-use jiff::Timestamp;
+use kubediff_history::ChangeRecord;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::changes::change::{Change, Origin, Verb};
-use crate::hide::noise::Dropped;
+use crate::changes::change::Change;
 use crate::hide::secret::Redacted;
 use crate::model::diff::Difference;
 use crate::model::gap::Gap;
-use crate::model::gvk::Gvk;
-use crate::model::managers::Manager;
-use kubediff_history::Number;
 
 /// A line of a recording.
 #[derive(Debug, Clone, PartialEq)]
@@ -100,29 +95,10 @@ impl<R: BufRead> Iterator for Recording<R> {
     }
 }
 
-/// A change as its JSON has it. `paths` follow from the differences.
 #[derive(Deserialize)]
 struct Line {
-    number: Option<Number>,
-    cluster: Option<String>,
-    gvk: Gvk,
-    resource: String,
-    namespace: Option<String>,
-    name: String,
-    uid: String,
-    change: Verb,
-    rv_before: Option<String>,
-    rv: Option<String>,
-    observed_at: Timestamp,
-    source: Origin,
-    managers: Vec<Manager>,
-    #[serde(default)]
-    owners: Vec<Manager>,
-    diff: Vec<Difference>,
-    summary: String,
-    dropped: BTreeMap<String, u32>,
-    key: Option<String>,
-    merged: Option<u32>,
+    #[serde(flatten)]
+    record: ChangeRecord<Vec<Difference>>,
     old: Option<Value>,
     new: Option<Value>,
 }
@@ -132,30 +108,8 @@ fn entry(line: &[u8]) -> Result<Entry, serde_json::Error> {
     if value.get("change").is_some_and(|change| change == "gap") {
         return Ok(Entry::Gap(serde_json::from_value(value)?));
     }
-    let line: Line = serde_json::from_value(value)?;
-    let key = line.key.map(|key| key.parse()).transpose().map_err(serde::de::Error::custom)?;
-    Ok(Entry::Change(Box::new(Change {
-        number: line.number,
-        cluster: line.cluster,
-        gvk: line.gvk,
-        resource: line.resource,
-        namespace: line.namespace,
-        name: line.name,
-        uid: line.uid,
-        verb: line.change,
-        rv_before: line.rv_before,
-        rv: line.rv,
-        observed_at: line.observed_at,
-        origin: line.source,
-        // Printed changes had no secret in them.
-        managers: Redacted::vouched(line.managers),
-        owners: Redacted::vouched(line.owners),
-        diff: Redacted::vouched(line.diff),
-        dropped: Dropped(line.dropped),
-        merged: line.merged.unwrap_or(1),
-        key,
-        old: line.old.map(Redacted::vouched),
-        new: line.new.map(Redacted::vouched),
-        recorded: Some(line.summary),
-    })))
+    let Line { record, old, new } = serde_json::from_value(value)?;
+    // Printed changes had no secret in them.
+    let [old, new] = [old, new].map(|state| state.map(Redacted::vouched));
+    Ok(Entry::Change(Box::new(Change::recorded(record, [old, new]))))
 }

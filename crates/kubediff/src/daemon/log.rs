@@ -170,7 +170,7 @@ impl SinkLog {
     }
 
     fn change(&self, reader: &mut Reader, mut record: ChangeRecord) -> Result<Option<Parcelled>, Error> {
-        let number = record.number.0;
+        let number = record.number.unwrap_or_default();
         // A value may have become known since it was recorded.
         let mut stored = json!([record.diff.take(), record.summary]);
         self.secrets.redact_again(record.object.namespace.as_deref(), &mut stored);
@@ -187,7 +187,7 @@ impl SinkLog {
         });
         let Ok(mut change) = change else { return Ok(None) };
         let states = [old, new].map(|state| state.map(Redacted::into_inner));
-        [change.old, change.new] = self.secrets.redact_states(&change.gvk, states);
+        [change.old, change.new] = self.secrets.redact_states(&change.object.gvk, states);
         let deliveries = self.routes.of(&change);
         let Some(Delivery { severity, text, .. }) =
             deliveries.into_iter().find(|delivery| delivery.sink == &*self.sink)
@@ -204,12 +204,12 @@ impl SinkLog {
         };
         let renderer = Renderer { width: WIDTH, ..Renderer::default() };
         let details = plain(&renderer.differences(&change));
-        let subject = match &change.namespace {
-            Some(namespace) => format!("{} {namespace}/{}", change.gvk.kind, change.name),
-            None => format!("{} {}", change.gvk.kind, change.name),
+        let subject = match &change.object.namespace {
+            Some(namespace) => format!("{} {namespace}/{}", change.object.gvk.kind, change.object.name),
+            None => format!("{} {}", change.object.gvk.kind, change.object.name),
         };
         let time = change.observed_at;
-        Ok(Some(self.parcelled((number, object), time, subject, text.into_inner(), details, body)))
+        Ok(Some(self.parcelled((number.0, object), time, subject, text.into_inner(), details, body)))
     }
 
     fn gap(&self, gap: &Gap) -> Option<Parcelled> {
@@ -273,11 +273,12 @@ fn objects(reader: &mut Reader, record: &ChangeRecord) -> Result<States, Error> 
         let found = reader.version(incarnation, at)?;
         Ok(found.map(|version| Redacted::vouched(version.body.value())))
     };
-    let now = version(&At::Number(record.number))?;
+    let number = record.number.unwrap_or_default();
+    let now = version(&At::Number(number))?;
     Ok(match record.verb {
         Verb::Deleted => (now, None),
         // Noise in between has no version, so the resourceVersion before may have none.
-        Verb::Updated => (version(&At::Before(record.number))?, now),
+        Verb::Updated => (version(&At::Before(number))?, now),
         _ => (None, now),
     })
 }

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-pub use tally::{Dropped, Tally};
+pub(crate) use tally::Dropped;
+pub use tally::Tally;
 
 use crate::model::diff::{Difference, Edit};
 use crate::model::glob::Glob;
@@ -172,7 +173,7 @@ impl Noise {
         differences.retain_mut(|difference| {
             let rule = rules.iter().find(|rule| rule.takes(recreated, difference));
             if let Some(rule) = rule {
-                dropped.count(&rule.name, 1);
+                *dropped.entry(rule.name().to_owned()).or_default() += 1;
                 return false;
             }
             let (Difference { path, edit: Edit::Added { new: value } }
@@ -187,7 +188,7 @@ impl Noise {
 
     /// The rule that says most about why nothing was left.
     pub(crate) fn reason(&self, dropped: &Dropped) -> Option<&str> {
-        self.rules.iter().map(Rule::name).find(|rule| dropped.iter().any(|(name, _)| name == *rule))
+        self.rules.iter().map(Rule::name).find(|rule| dropped.contains_key(*rule))
     }
 
     fn rules_for(&self, gvk: &Gvk) -> impl Iterator<Item = &Rule> {
@@ -229,7 +230,7 @@ impl Rule {
             let Some(steps) = pattern.below(path) else { continue };
             let taken = prune::prune(value, path.field(), steps);
             if taken > 0 {
-                dropped.count(&self.name, taken);
+                *dropped.entry(self.name().to_owned()).or_default() += taken;
                 if prune::is_empty(value) {
                     return false;
                 }

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use kubediff_history::{
-    Batch, Body, Cluster, Error, History, ObjectId, Observation, Reader, Scope, Settings, StateCursor,
-    Version, What,
+    Batch, Body, ChangeRecord, Cluster, Error, History, ObjectId, Observation, Reader, Scope, Settings,
+    StateCursor, Version, What,
 };
 use serde_json::Value;
 use tokio::sync::watch;
@@ -249,52 +249,60 @@ impl Recorder {
     }
 
     fn found(&mut self, kind: &Kind, at: Timestamp, origin: Origin, compared: &Compared) {
-        let (object, what) = match compared {
-            Compared::Nothing => return,
-            Compared::Noise(object) => (object, What::Noise),
+        match compared {
+            Compared::Nothing => {}
+            Compared::Noise(object) => self.state(kind, at, origin, object, What::Noise),
             Compared::Change(change) => {
                 let Some(object) = change.new.as_ref().or(change.old.as_ref()) else { return };
-                let record = match change.to_record() {
-                    Ok(record) => record,
-                    Err(error) => return say(&format!("a change of {} is left out: {error}", change.name)),
-                };
-                let replaces = (change.verb == Verb::Recreated)
-                    .then(|| change.old.as_deref().and_then(|old| metadata(Some(old), "uid")))
-                    .flatten();
-                (object, What::Change(kubediff_history::Change { replaces, ..record }))
+                match change.to_record() {
+                    Ok(record) => {
+                        let replaces = change.old.as_deref().filter(|_| change.verb == Verb::Recreated);
+                        let replaces = metadata(replaces, "uid");
+                        self.put(record, object, What::Change, replaces);
+                    }
+                    Err(error) => say(&format!("a change of {} is left out: {error}", change.object.name)),
+                }
             }
-        };
-        self.put(kind, at, origin, object, what);
+        }
     }
 
-    fn put(&mut self, kind: &Kind, at: Timestamp, origin: Origin, object: &Redacted<Value>, what: What) {
-        let text = |name: &str| metadata(Some(object), name);
-        let resource = kind.resource.qualified_name();
-        let Ok(json) = serde_json::to_vec(object) else { return };
-        let name = text("name").unwrap_or_default();
-        let Some(uid) = text("uid") else {
-            return say(&format!("{resource} {name} is left out of the history: it has no uid"));
+    /// A state that is no change.
+    fn state(
+        &mut self,
+        kind: &Kind,
+        observed_at: Timestamp,
+        origin: Origin,
+        state: &Redacted<Value>,
+        what: What,
+    ) {
+        let text = |name: &str| metadata(Some(state), name);
+        let object = ObjectId {
+            gvk: kind.gvk.clone(),
+            resource: kind.resource.plural.clone(),
+            namespace: text("namespace"),
+            name: text("name").unwrap_or_default(),
+            uid: text("uid").unwrap_or_default(),
         };
-        if json.len() > OBJECT {
-            return say(&format!("{resource} {name} is left out of the history: it has over 64 MiB"));
+        let rv = text("resourceVersion");
+        let record = ChangeRecord { object, rv, observed_at, origin, ..ChangeRecord::default() };
+        self.put(record, state, what, None);
+    }
+
+    fn put(&mut self, record: ChangeRecord, state: &Redacted<Value>, what: What, replaces: Option<String>) {
+        let (object, resource) = (&record.object, record.object.qualified_resource());
+        let Ok(json) = serde_json::to_vec(state) else { return };
+        if object.uid.is_empty() {
+            return say(&format!("{resource} {} is left out of the history: it has no uid", object.name));
         }
-        let rv = text("resourceVersion").unwrap_or_default();
+        if json.len() > OBJECT {
+            return say(&format!(
+                "{resource} {} is left out of the history: it has over 64 MiB",
+                object.name
+            ));
+        }
         self.bytes += json.len();
-        self.is_urgent |= !matches!(what, What::Noise);
-        self.batch.observe(Observation {
-            object: ObjectId {
-                gvk: kind.gvk.clone(),
-                resource: kind.resource.plural.clone(),
-                namespace: text("namespace"),
-                name,
-                uid,
-            },
-            rv,
-            observed_at: at,
-            origin,
-            body: Body::redacted(json),
-            what,
-        });
+        self.is_urgent |= what != What::Noise;
+        self.batch.observe(Observation { record, body: Body::redacted(json), what, replaces });
     }
 
     /// An object that was there when its resource was first listed. It waits for the rest of the list.
@@ -403,7 +411,7 @@ impl Recorder {
                 self.found(kind, synced.at, Origin::Restart, &compared);
                 comparing.tell(compared);
             } else if let Some([_, Some(object)]) = comparing.redacted(&sighting, None, Some(object)) {
-                self.put(kind, synced.at, Origin::List, &object, What::Known);
+                self.state(kind, synced.at, Origin::List, &object, What::Known);
             }
             self.commit_if_full(comparing.inbox)?;
         }

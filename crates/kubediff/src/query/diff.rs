@@ -14,7 +14,6 @@ use super::output::{Output, say};
 use super::period::{Period, covered, date_and_time, doubts};
 use super::{names, stored};
 use crate::changes::change::WithObjects;
-use crate::hide::secret::KeyId;
 use crate::model::patch::PatchOp;
 use crate::{Change, Noise, Profile, Redacted, Schemas, Secrets, Sighting, Tally};
 
@@ -146,15 +145,18 @@ impl Comparison {
             self.tally.not_shown(rule.name(), 1);
             return Ok(None);
         }
-        let [old_key, new_key] = keys;
-        let key = new_key.or(old_key);
         let compared = Change::between_redacted(&sighting, old, new, 1, &self.profile, &mut self.tally);
-        let change = compared.change();
+        let mut change = compared.change();
         let number = if is_there { Some(last.number) } else { ended.map(|it| it.newest) };
-        if change.is_some() && old_key.zip(new_key).is_some_and(|(old, new)| old != new) {
+        let [old_key, new_key] = keys;
+        if change.is_some() && old_key.as_ref().zip(new_key.as_ref()).is_some_and(|(old, new)| old != new) {
             self.other_keys += 1;
         }
-        Ok(change.map(|change| Change { number, key, ..change }))
+        let key = new_key.or(old_key);
+        if let Some(change) = &mut change {
+            (change.number, change.key) = (number, key);
+        }
+        Ok(change)
     }
 
     /// The doubts about the answer.
@@ -222,8 +224,8 @@ fn first_known(
 }
 
 /// The key of the hashes in a version, as far as it is known.
-fn key(version: &Version) -> Option<KeyId> {
-    version.change.as_ref()?.key.as_ref()?.parse().ok()
+fn key(version: &Version) -> Option<String> {
+    version.change.as_ref()?.key.clone()
 }
 
 /// A net difference, for programs.

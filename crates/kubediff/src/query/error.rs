@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use super::instant::InvalidTime;
 use super::remote::DaemonError;
 use crate::InvalidNoise;
+use crate::changes::change::UnknownForm;
 use crate::exit::Exit;
-use crate::history::codec::UnknownForm;
 use crate::model::path::InvalidPattern;
 
 /// A question without an answer.

@@ -112,10 +112,10 @@ impl Log {
     }
 
     fn change(&mut self, reader: &mut Reader, record: ChangeRecord) -> Result<(), QueryError> {
-        let number = record.number;
-        let mut change = match Change::of_record(record) {
-            // All of a history is of one cluster.
-            Ok(change) => Change { cluster: None, ..change },
+        let number = record.number.unwrap_or_default();
+        // All of a history is of one cluster.
+        let mut change = match Change::of_record(ChangeRecord { cluster: None, ..record }) {
+            Ok(change) => change,
             Err(error) => {
                 say(&error.to_string());
                 return Ok(());

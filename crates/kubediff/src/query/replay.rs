@@ -9,7 +9,6 @@ use jiff::Zoned;
 use super::args::{Format, ReplayArgs};
 use super::error::QueryError;
 use super::output::Output;
-use crate::Change;
 use crate::changes::recording::{Entry, Recording};
 
 pub(super) fn run(args: &ReplayArgs) -> Result<(), QueryError> {
@@ -42,9 +41,9 @@ fn show(args: &ReplayArgs, output: &mut Output, entry: Entry) -> io::Result<()> 
         (Format::Json, Entry::Change(change)) if args.objects => return output.json(&change.with_objects()),
         (Format::Json, Entry::Change(change)) => return output.json(&change),
         (format, Entry::Gap(gap)) => renderer.gap(&gap, format == Format::Oneline),
-        (format, Entry::Change(change)) => {
+        (format, Entry::Change(mut change)) => {
             // All of a recording is of one cluster.
-            let change = Change { cluster: None, ..*change };
+            change.cluster = None;
             if format == Format::Oneline { renderer.line(&change, columns) } else { renderer.text(&change) }
         }
     };

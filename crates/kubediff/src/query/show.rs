@@ -1,7 +1,7 @@
 //! `kubediff show`.
 
 use jiff::Zoned;
-use kubediff_history::{At, Number, Reader, Verb, Version};
+use kubediff_history::{At, ChangeRecord, Number, Reader, Verb, Version};
 use serde_json::json;
 
 use super::args::{ShowRevisionArgs, VersionFormat};
@@ -88,9 +88,9 @@ fn show(
     }
     match &version.change {
         Some(record) => {
-            let change = Change::of_record((**record).clone())?;
-            let new = Some(stored::object(version));
-            output.text(&output.renderer.text(&Change { cluster: None, new, ..change }))?;
+            let mut change = Change::of_record(ChangeRecord { cluster: None, ..(**record).clone() })?;
+            change.new = Some(stored::object(version));
+            output.text(&output.renderer.text(&change))?;
         }
         None => {
             let (time, number) = (date_and_time(version.observed_at, now.time_zone()), version.number);

@@ -148,10 +148,10 @@ impl Renderer {
     fn facts(&self, change: &Change, out: &mut Painter) {
         let Some(object) = change.new.as_ref().or(change.old.as_ref()) else {
             // A record of the history has its headline, and no objects.
-            let headline = change.headline();
+            let headline = &change.summary;
             if !headline.is_empty() {
                 out.spaces(INDENT)
-                    .put(Style::new(), &shorten(&headline, self.width.saturating_sub(INDENT)))
+                    .put(Style::new(), &shorten(headline, self.width.saturating_sub(INDENT)))
                     .line();
             }
             return;

@@ -43,9 +43,9 @@ pub struct Counts {
 impl Session {
     /// Counts a change that was shown.
     pub fn record(&mut self, change: &Change) {
-        let resource = match change.gvk.group.as_str() {
-            "" => change.resource.clone(),
-            group => format!("{}.{group}", change.resource),
+        let resource = match change.object.gvk.group.as_str() {
+            "" => change.object.resource.clone(),
+            group => format!("{}.{group}", change.object.resource),
         };
         let counts = self.shown.entry(resource).or_default();
         match change.verb {

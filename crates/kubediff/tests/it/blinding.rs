@@ -54,7 +54,7 @@ fn k4_ordinary_words_in_a_secret_hide_nothing_elsewhere() {
     let (old, new) = (object("postgres:15"), object("postgres:16"));
     let change = change_with(&profile, Some(&old), Some(&new), &mut Tally::default()).unwrap();
     assert_eq!(**change.new.as_ref().unwrap(), new, "nothing is hidden");
-    let paths: Vec<String> = change.paths().map(ToString::to_string).collect();
+    let paths = &*change.paths;
     assert_eq!(paths, ["spec.template.spec.containers[postgres].image"]);
     assert_eq!(change.managers[0].manager, "kubectl-edit");
 }

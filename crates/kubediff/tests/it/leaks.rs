@@ -22,7 +22,7 @@ fn everything(change: &Change) -> String {
         patch,
         wide.text(change),
         renderer().text(change),
-        change.headline(),
+        change.summary.clone(),
         format!("{change:?}\n{change:#?}"),
     ];
     texts.join("\n")

@@ -2,9 +2,7 @@
 
 use kubediff::render::Renderer;
 use kubediff::{Change, Gvk, Noise, Origin, Path, Profile, Schemas, Secrets, Sighting, Tally, Verb};
-use kubediff_history::{
-    Batch, Body, Cluster, Filter, History, ObjectId, Observation, Page, Record, Settings, What,
-};
+use kubediff_history::{Batch, Body, Cluster, Filter, History, Observation, Page, Record, Settings, What};
 use serde_json::{Value, json};
 
 use crate::{random, support};
@@ -49,18 +47,10 @@ fn a_recorded_change_is_the_same_change() {
         };
         let mut batch = Batch::default();
         batch.observe(Observation {
-            object: ObjectId {
-                gvk: gvk.clone(),
-                resource: "things".to_owned(),
-                namespace: change.namespace.clone(),
-                name: change.name.clone(),
-                uid: change.uid.clone(),
-            },
-            rv: "7".to_owned(),
-            observed_at: sighting.observed_at,
-            origin: sighting.origin,
+            record: change.to_record().unwrap(),
             body: Body::redacted(new.to_string()),
-            what: What::Change(change.to_record().unwrap()),
+            what: What::Change,
+            replaces: None,
         });
         let number = history.commit(&batch).unwrap();
         let records = history.reader().unwrap().records(&Filter::default(), &Page::newest(1)).unwrap();

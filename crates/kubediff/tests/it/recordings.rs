@@ -89,7 +89,7 @@ fn what_is_no_recording_is_an_error_that_names_the_line() {
     };
     assert_eq!(
         error(&format!("{gap}{}\n{gap}", r#"{"change": "updated", "name": "secret-value"}"#)),
-        "line 2 is neither a change nor a gap as `kubediff record` writes them: missing field `gvk`; another version of kubediff may \
+        "line 2 is neither a change nor a gap as `kubediff record` writes them: missing field `observed_at`; another version of kubediff may \
          have written it"
     );
     assert!(error("hello\n").starts_with("line 1 is neither"));

@@ -48,7 +48,7 @@ fn an_edit() {
             ~ spec.template.spec.containers[web].resources.limits.memory: 64Mi → 128Mi
     "#]]
     .assert_eq(&rendered(Some(&old), Some(&new)));
-    expect![[r#"image web 1.27 -> 1.28, replicas 2 -> 3, PORT of web: "8080" -> "9090", +env[DEBUG], memory limit web 64Mi -> 128Mi, +annotation example.com/team: shop, 1 more"#]].assert_eq(&change(Some(&old), Some(&new)).unwrap().headline());
+    expect![[r#"image web 1.27 -> 1.28, replicas 2 -> 3, PORT of web: "8080" -> "9090", +env[DEBUG], memory limit web 64Mi -> 128Mi, +annotation example.com/team: shop, 1 more"#]].assert_eq(&change(Some(&old), Some(&new)).unwrap().summary);
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn a_status() {
             ~ status.replicas:                      2 → 1
     "#]]
     .assert_eq(&rendered(Some(&old), Some(&new)));
-    expect!["Available True -> False, replicas 2 -> 1, +Available message: Deployment does not have minimum availability., +Available reason: MinimumReplicasUnavailable"].assert_eq(&change(Some(&old), Some(&new)).unwrap().headline());
+    expect!["Available True -> False, replicas 2 -> 1, +Available message: Deployment does not have minimum availability., +Available reason: MinimumReplicasUnavailable"].assert_eq(&change(Some(&old), Some(&new)).unwrap().summary);
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn values_that_do_not_fit() {
     "#]]
     .assert_eq(&rendered(Some(&old), Some(&new)));
     expect!["image web sha256:1f1f1f1f1f1f -> sha256:2e2e2e2e2e2e, +containers[log], 2 more"]
-        .assert_eq(&change(Some(&old), Some(&new)).unwrap().headline());
+        .assert_eq(&change(Some(&old), Some(&new)).unwrap().summary);
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn a_config_map() {
                 +} (no line end)
     "#]]
     .assert_eq(&rendered(Some(&old), Some(&new)));
-    expect![[r#"-app.yaml#log, +app.yaml#server.hosts[2] c, app.yaml#server.port 8080 -> 9090, +data.extra "a\nb\n", data["nginx.conf"] +3 -3 lines"#]].assert_eq(&change(Some(&old), Some(&new)).unwrap().headline());
+    expect![[r#"-app.yaml#log, +app.yaml#server.hosts[2] c, app.yaml#server.port 8080 -> 9090, +data.extra "a\nb\n", data["nginx.conf"] +3 -3 lines"#]].assert_eq(&change(Some(&old), Some(&new)).unwrap().summary);
     expect![[r#"
         14:03:22  + configmaps shop/cart  (added)
             data  app.yaml (47 bytes), motd (5 bytes), nginx.conf (81 bytes)
@@ -171,11 +171,11 @@ fn objects_that_come_and_go() {
         "spec": {"size": "L", "color": "red", "parts": [1, 2], "paused": false}});
     for object in [&deployment, &pod, &service, &role, &widget] {
         texts += &rendered(None, Some(object));
-        texts += &format!("= {}\n", change(None, Some(object)).unwrap().headline());
+        texts += &format!("= {}\n", change(None, Some(object)).unwrap().summary);
     }
     for object in [&deployment, &pod] {
         texts += &rendered(Some(object), None);
-        texts += &format!("= {}\n", change(Some(object), None).unwrap().headline());
+        texts += &format!("= {}\n", change(Some(object), None).unwrap().summary);
     }
     let mut again = edited(&deployment, |it| it["spec"]["replicas"] = 1.into());
     again["metadata"]["uid"] = "9a3b9c1e-7d5a-4f0e-9b62-0d7c1f6a8e11".into();
@@ -250,7 +250,7 @@ fn lists() {
     "#]]
     .assert_eq(&rendered(Some(&old), Some(&new)));
     expect![[r#"+args[1] x, on true -> "true", steps reordered, -finalizers[]"#]]
-        .assert_eq(&change(Some(&old), Some(&new)).unwrap().headline());
+        .assert_eq(&change(Some(&old), Some(&new)).unwrap().summary);
 }
 
 #[test]
@@ -267,7 +267,7 @@ fn nothing_from_the_cluster_reaches_the_terminal_raw() {
     for (old, new) in [(None, Some(&new)), (Some(&old), Some(&new)), (Some(&new), None)] {
         let change = change(old, new).unwrap();
         texts += &renderer().text(&change);
-        texts += &(change.headline() + "\n");
+        texts += &format!("{}\n", change.summary);
     }
     let ours = plain(&texts);
     let raw: Vec<char> = ours
@@ -329,7 +329,7 @@ fn a_change_without_end_is_cut() {
             … 440 more differences
     "#]]
     .assert_eq(&format!("{} lines\n{}\n{}\n", text.lines().count(), last[1], last[0]));
-    expect!["data.key-000 a0 -> b0, data.key-001 a1 -> b1, data.key-002 a2 -> b2, data.key-003 a3 -> b3, data.key-004 a4 -> b4, data.key-005 a5 -> b5, data.key-006 a6 -> b6, 493 more"].assert_eq(&change.headline());
+    expect!["data.key-000 a0 -> b0, data.key-001 a1 -> b1, data.key-002 a2 -> b2, data.key-003 a3 -> b3, data.key-004 a4 -> b4, data.key-005 a5 -> b5, data.key-006 a6 -> b6, 493 more"].assert_eq(&change.summary);
 }
 
 #[test]
@@ -418,7 +418,7 @@ fn whatever_an_object_is_it_can_be_shown() {
                 text.ends_with('\n') && !text.contains(|c: char| c.is_control() && c != '\n'),
                 "{text:?}"
             );
-            let headline = change.headline();
+            let headline = &change.summary;
             assert!(headline.chars().count() <= 210 && !headline.contains(char::is_control), "{headline:?}");
             let line = json_line(&change.with_objects()).unwrap();
             let back: Value = serde_json::from_str(&line).unwrap();

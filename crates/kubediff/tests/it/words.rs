@@ -129,7 +129,7 @@ fn an_event_says_reason_object_and_message() {
     for event in [&core, &events] {
         let change = change_with(&profile, None, Some(event), &mut Tally::default()).unwrap();
         texts += &plain(&renderer().text(&change));
-        texts += &format!("= {}\n", change.headline());
+        texts += &format!("= {}\n", change.summary);
     }
     expect![[r#"
         14:03:22  + events shop/cart.1  (added)

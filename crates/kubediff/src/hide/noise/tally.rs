@@ -5,25 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 /// How many differences of one change each rule left out.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
-#[serde(transparent)]
-pub struct Dropped(pub(crate) BTreeMap<String, u32>);
-
-impl Dropped {
-    pub(super) fn count(&mut self, rule: &str, differences: u32) {
-        *self.0.entry(rule.to_owned()).or_default() += differences;
-    }
-
-    /// The rules and their counts, by name.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, u32)> {
-        self.0.iter().map(|(rule, count)| (rule.as_str(), *count))
-    }
-
-    /// Whether nothing was left out.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
+pub(crate) type Dropped = BTreeMap<String, u32>;
 
 /// The rules for what changes with every write.
 const TRACES: &[&str] = &["generation", "managed-fields", "resource-version"];
@@ -41,8 +23,8 @@ pub struct Tally {
 
 impl Tally {
     pub(crate) fn left_out(&mut self, dropped: &Dropped) {
-        for (rule, count) in dropped.iter() {
-            *self.differences.entry(rule.to_owned()).or_default() += u64::from(count);
+        for (rule, count) in dropped {
+            *self.differences.entry(rule.clone()).or_default() += u64::from(*count);
         }
     }
 

@@ -52,7 +52,7 @@ pub(super) fn line(renderer: &Renderer, change: &Change, columns: Option<usize>)
 pub(super) fn summary(change: &Change) -> String {
     match (change.verb, change.diff.is_empty()) {
         (Verb::Updated, true) => "changed, and changed back".to_owned(),
-        _ => change.headline(),
+        _ => change.summary.clone(),
     }
 }
 
@@ -81,16 +81,26 @@ fn words(renderer: &Renderer, change: &Change) -> String {
 fn object(renderer: &Renderer, change: &Change, out: &mut Painter) -> usize {
     let (mark, style) = mark(change.verb);
     let time = beginning(renderer, change.observed_at);
-    let group = if change.gvk.group.is_empty() { String::new() } else { format!(".{}", change.gvk.group) };
-    let object = match &change.namespace {
-        Some(namespace) => format!("{namespace}/{}", change.name),
-        None => change.name.clone(),
+    let group = if change.object.gvk.group.is_empty() {
+        String::new()
+    } else {
+        format!(".{}", change.object.gvk.group)
+    };
+    let object = match &change.object.namespace {
+        Some(namespace) => format!("{namespace}/{}", change.object.name),
+        None => change.object.name.clone(),
     };
     let cluster = change.cluster.as_ref().map(|cluster| format!("{cluster} ")).unwrap_or_default();
     out.put(DIM, &time).spaces(2).put(style.bold(), mark).spaces(1).put(DIM, &cluster);
-    out.put(style, &change.resource).put(DIM, &group).spaces(1).put(BOLD, &object);
-    let texts =
-        [time.as_str(), mark, cluster.as_str(), change.resource.as_str(), group.as_str(), object.as_str()];
+    out.put(style, &change.object.resource).put(DIM, &group).spaces(1).put(BOLD, &object);
+    let texts = [
+        time.as_str(),
+        mark,
+        cluster.as_str(),
+        change.object.resource.as_str(),
+        group.as_str(),
+        object.as_str(),
+    ];
     texts.iter().map(|text| width(&escape(text))).sum::<usize>() + 4
 }
 

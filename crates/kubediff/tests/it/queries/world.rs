@@ -5,7 +5,7 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use kubediff::{Change, Noise, Origin, Profile, Schemas, Secrets, Sighting, Tally};
-use kubediff_history::{Batch, Body, Cluster, History, ObjectId, Observation, Settings, What};
+use kubediff_history::{Batch, Body, ChangeRecord, Cluster, History, ObjectId, Observation, Settings, What};
 use serde_json::{Value, json};
 
 use crate::support;
@@ -45,7 +45,7 @@ impl World {
     }
 
     pub(crate) fn known_at(&mut self, time: Timestamp, object: Value) {
-        self.observe(time, object, |_, _| What::Known);
+        self.observe(time, object, true);
     }
 
     /// From now on, hashes are made with another key.
@@ -91,20 +91,12 @@ impl World {
         }
         entries.push(entry);
         object["metadata"]["managedFields"] = entries.into();
-        self.observe(time, object, |change, replaces| match change {
-            Some(change) => {
-                What::Change(kubediff_history::Change { replaces, ..change.to_record().unwrap() })
-            }
-            None => What::Noise,
-        });
+        self.observe(time, object, false);
     }
 
     /// The object has become this, managed fields included.
     pub(crate) fn became(&mut self, time: &str, object: Value) {
-        self.observe(at(time), object, |change, _| match change {
-            Some(change) => What::Change(change.to_record().unwrap()),
-            None => What::Noise,
-        });
+        self.observe(at(time), object, false);
     }
 
     pub(crate) fn gap(&mut self, from: &str, to: &str, resource: Option<&str>, reason: &str) {
@@ -117,16 +109,11 @@ impl World {
         &mut self.history
     }
 
-    fn observe(
-        &mut self,
-        time: Timestamp,
-        mut object: Value,
-        what: impl FnOnce(Option<Change>, Option<String>) -> What,
-    ) {
+    fn observe(&mut self, time: Timestamp, mut object: Value, is_known: bool) {
         self.rv += 1;
         object["metadata"]["resourceVersion"] = self.rv.to_string().into();
         let old = self.states.insert(key(&object), object.clone());
-        self.commit(time, old, Some(object), what);
+        self.commit(time, old, Some(object), is_known);
     }
 
     /// The object is gone.
@@ -137,16 +124,10 @@ impl World {
     pub(crate) fn deleted_at(&mut self, time: Timestamp, kind: &str, name: &str) {
         let old = self.states.remove(&format!("{kind} shop/{name}"));
         assert!(old.is_some(), "{kind} {name}");
-        self.commit(time, old, None, |change, _| What::Change(change.unwrap().to_record().unwrap()));
+        self.commit(time, old, None, false);
     }
 
-    fn commit(
-        &mut self,
-        time: Timestamp,
-        old: Option<Value>,
-        new: Option<Value>,
-        what: impl FnOnce(Option<Change>, Option<String>) -> What,
-    ) {
+    fn commit(&mut self, time: Timestamp, old: Option<Value>, new: Option<Value>, is_known: bool) {
         let last = new.as_ref().or(old.as_ref()).unwrap();
         let (gvk, resource) = support::gvk(last);
         let sighting = Sighting {
@@ -163,20 +144,25 @@ impl World {
         let replaced = old.as_ref().and_then(|old| text(old, "uid")).filter(|before| *before != uid);
         let body = self.profile.secrets.redact(&gvk, last.clone());
         let mut batch = Batch::default();
-        batch.observe(Observation {
-            object: ObjectId {
-                gvk: gvk.clone(),
-                resource: resource.clone(),
-                namespace: text(last, "namespace"),
-                name: text(last, "name").unwrap(),
-                uid,
-            },
-            rv: text(last, "resourceVersion").unwrap(),
-            observed_at: time,
-            origin: Origin::Watch,
-            body: Body::redacted(body.to_string()),
-            what: what(change, replaced),
-        });
+        let what = match &change {
+            _ if is_known => What::Known,
+            Some(_) => What::Change,
+            None => What::Noise,
+        };
+        let object = ObjectId {
+            gvk: gvk.clone(),
+            resource: resource.clone(),
+            namespace: text(last, "namespace"),
+            name: text(last, "name").unwrap(),
+            uid,
+        };
+        let rv = text(last, "resourceVersion");
+        let record = match change {
+            Some(change) => change.to_record().unwrap(),
+            None => ChangeRecord { object, rv, observed_at: time, ..ChangeRecord::default() },
+        };
+        let body = Body::redacted(body.to_string());
+        batch.observe(Observation { record, body, what, replaces: replaced });
         self.history.commit(&batch).unwrap();
     }
 }
