@@ -4,6 +4,8 @@ use std::fmt;
 use std::hash::BuildHasher;
 use std::sync::{Arc, LazyLock};
 
+use kube_selector::LabelSet;
+
 use crate::memory::{COUNTS, allocated};
 
 /// The labels of one object, sorted by key, in one allocation.
@@ -67,6 +69,12 @@ impl Labels {
     /// Whether there are no labels.
     pub fn is_empty(&self) -> bool {
         self.0.is_none()
+    }
+}
+
+impl LabelSet for Labels {
+    fn value(&self, key: &str) -> Option<&str> {
+        Self::value(self, key)
     }
 }
 

@@ -26,7 +26,6 @@ pub mod queue;
 pub mod reader;
 pub mod reflector;
 pub mod saved;
-mod selector;
 pub mod share;
 pub mod store;
 mod sync;
@@ -39,6 +38,7 @@ pub mod wire;
 pub use change::{Change, Delta, Origin};
 pub use histogram::Histogram;
 pub use key::{InvalidKey, ObjectKey};
+pub use kube_selector::{FieldSelector, InvalidSelector, Operator, Requirement, Selector};
 pub use labels::Labels;
 #[cfg(feature = "packed")]
 pub use object::PackedStorage;
@@ -46,7 +46,6 @@ pub use object::{
     BySerde, ContentKey, ControllerReference, Decode, DecodeError, Encoding, HotSet, Object, ObjectBytes,
     PlainStorage, Retention, Room, Shelf, Storage, StorageError, Stored, StoredBytes,
 };
-pub use selector::{FieldSelector, InvalidSelector, Operator, Requirement, Selector};
 pub use store::{Cache, Checkpoint, Index, Scope, Snapshot, SourceId, Store};
 pub use time::Time;
 pub use uid::Uid;

@@ -3,16 +3,14 @@
 //!
 //! Hash and selector are those of Kubernetes' `shardSelector` (KEP-5866).
 
-mod range;
-mod ranges;
-
 use std::fmt;
 use std::str::FromStr;
 
 use crate::{DecodeError, Object, ObjectKey};
 
-pub use range::{HashRange, InvalidRange};
-pub use ranges::Ranges;
+use kube_selector::{ShardBy, ShardSelector};
+
+pub use kube_selector::{HashRange, InvalidRange, Ranges, hash};
 
 /// Which value of an object is hashed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -62,17 +60,6 @@ pub enum Unhashable {
     Undecodable(#[from] DecodeError),
 }
 
-/// The hash of a value: 64-bit FNV-1a of its bytes, as the server computes it.
-///
-/// ```
-/// # use informer_core as informer;
-/// assert_eq!(informer::share::hash("foobar"), 0x8594_4171_f739_67e8);
-/// ```
-pub fn hash(value: &str) -> u64 {
-    let step = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    value.bytes().fold(0xcbf2_9ce4_8422_2325, step)
-}
-
 impl Share {
     /// The objects whose hash is in these ranges.
     pub fn new(by: ShareBy, ranges: impl Into<Ranges>) -> Self {
@@ -118,17 +105,13 @@ impl Share {
     /// The value of the parameter `shardSelector` that asks a server for this share. `None` if no selector can: by
     /// [`ShareBy::ControllerUid`], and for no hash at all.
     pub fn selector(&self) -> Option<String> {
-        let field = match self.by {
-            ShareBy::Uid => "uid",
-            ShareBy::Namespace => "namespace",
+        let by = match self.by {
+            ShareBy::Uid => ShardBy::Uid,
+            ShareBy::Namespace => ShardBy::Namespace,
             ShareBy::ControllerUid => return None,
         };
-        let call = |range: HashRange| {
-            let (start, end) = (range.start(), range.end());
-            format!("shardRange(object.metadata.{field}, '{start:#018x}', '{end:#018x}')")
-        };
-        let calls: Vec<_> = self.ranges.iter().map(call).collect();
-        (!calls.is_empty()).then(|| calls.join(" || "))
+        let ranges: Vec<_> = self.ranges.iter().collect();
+        (!ranges.is_empty()).then(|| ShardSelector { by, ranges }.to_string())
     }
 }
 

@@ -33,7 +33,6 @@ mod representation;
 mod route;
 mod selector;
 mod service;
-mod shard;
 mod status;
 mod token;
 mod watch;

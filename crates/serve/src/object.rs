@@ -1,6 +1,7 @@
 //! One version of one object, as stored and sent.
 
 use bytes::Bytes;
+use kube_selector::LabelSet;
 
 /// One version of one object.
 ///
@@ -35,6 +36,12 @@ impl Labels {
     /// All labels, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (&**name, &**value))
+    }
+}
+
+impl LabelSet for Labels {
+    fn value(&self, name: &str) -> Option<&str> {
+        self.get(name)
     }
 }
 

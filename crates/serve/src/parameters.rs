@@ -1,9 +1,9 @@
 //! The parameters of a list or a watch, parsed from the query and validated as the server does.
 
 use http::StatusCode;
+use kube_selector::ShardSelector;
 
 use crate::selector::{Read, Selection};
-use crate::shard::ShardSelector;
 use crate::{Reason, Resource, ResourceRequest, ServeOptions, Status};
 
 /// The parameters of a list or a watch.
@@ -66,7 +66,7 @@ impl Parameters {
         }
         let shard = match text("shardSelector") {
             "" => None,
-            selector if options.shard_selectors => Some(ShardSelector::parse(selector).map_err(no_shard)?),
+            selector if options.shard_selectors => Some(selector.parse::<ShardSelector>().map_err(no_shard)?),
             _ => None,
         };
         let mut selection = selectors.of(resource, shard)?;

@@ -1,35 +1,33 @@
 //! Which objects a request selects: by labels, by fields, by shard.
 
 mod fields;
-mod labels;
 
-use crate::shard::ShardSelector;
-use crate::{Object, Resource, Status};
+use kube_selector::fields::Condition;
+use kube_selector::{InvalidSelector, Selector, ShardBy, ShardSelector};
+
+use crate::{Object, Resource, Status, json};
 
 use fields::Fields;
-use labels::Requirement;
 
 /// Which objects a request selects.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Selection {
-    labels: Vec<Requirement>,
+    labels: Selector,
     fields: Fields,
     shard: Option<ShardSelector>,
 }
 
 /// Selectors with valid syntax; the resource decides whether the fields exist.
 pub(crate) struct Read<'a> {
-    labels: Vec<Requirement>,
-    fields: Vec<fields::Condition<'a>>,
+    labels: Selector,
+    fields: Vec<Condition<'a>>,
 }
 
 impl<'a> Read<'a> {
     /// Parses the selectors of a request.
     pub(crate) fn parse(labels: &str, fields: &'a str) -> Result<Self, Status> {
-        Ok(Self {
-            labels: labels::parse(labels).map_err(Status::bad_request)?,
-            fields: fields::parse(fields).map_err(Status::bad_request)?,
-        })
+        let refused = |error: InvalidSelector| Status::bad_request(error.reason());
+        Ok(Self { labels: labels.parse().map_err(refused)?, fields: fields::parse(fields).map_err(refused)? })
     }
 
     /// Applies them to a resource.
@@ -52,7 +50,7 @@ impl Selection {
 
     /// Whether labels and fields select everything.
     pub(crate) fn is_everything(&self) -> bool {
-        self.labels.is_empty() && self.fields.is_empty()
+        self.labels.is_everything() && self.fields.is_empty()
     }
 
     /// The only name that an object may have.
@@ -67,8 +65,19 @@ impl Selection {
 
     /// Whether an object is selected.
     pub(crate) fn matches(&self, object: &Object) -> bool {
-        self.labels.iter().all(|requirement| requirement.matches(&object.labels))
+        self.labels.matches(&object.labels)
             && self.fields.matches(object)
-            && self.shard.as_ref().is_none_or(|shard| shard.matches(object))
+            && self.shard.as_ref().is_none_or(|shard| is_in(shard, object))
+    }
+}
+
+fn is_in(shard: &ShardSelector, object: &Object) -> bool {
+    match shard.by {
+        ShardBy::Namespace => shard.matches(&object.namespace),
+        ShardBy::Uid => {
+            let uid = json::path(&object.body, ["metadata", "uid"]).and_then(|range| object.body.get(range));
+            let uid = uid.and_then(|uid| serde_json::from_slice::<String>(uid).ok());
+            shard.matches(&uid.unwrap_or_default())
+        }
     }
 }

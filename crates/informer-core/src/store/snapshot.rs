@@ -8,7 +8,7 @@ use super::objects::{Objects, Without};
 use super::posting::Posting;
 use super::shared::Shared;
 use super::state::{BY_LABEL, BY_NAMESPACE, State};
-use crate::selector::Operator;
+use crate::Operator;
 use crate::{Object, ObjectKey, Requirement, ResourceVersion, Selector};
 
 /// Everything in a cache at one moment; it never changes. A clone is one reference count.

@@ -1,5 +1,7 @@
 //! Field selectors: `metadata.name=web,spec.nodeName!=n1`.
 
+use kube_selector::InvalidSelector;
+use kube_selector::fields::{Condition, terms};
 use serde_json::Value;
 
 use crate::{Object, Resource, SelectableField, json};
@@ -22,30 +24,11 @@ enum Field {
     Selectable(SelectableField),
 }
 
-/// A condition on a field that the resource may not have.
-pub(crate) struct Condition<'a> {
-    name: &'a str,
-    value: String,
-    equal: bool,
-}
-
-/// Parses a selector; the error is in the server's words.
-pub(crate) fn parse(text: &str) -> Result<Vec<Condition<'_>>, String> {
-    let mut split = split(text);
-    split.sort_unstable();
-    let conditions = split.into_iter().filter(|term| !term.is_empty()).map(|term| {
-        let (name, rest) = term
-            .char_indices()
-            .map(|(at, _)| term.split_at(at))
-            .find(|(_, rest)| rest.starts_with('=') || rest.starts_with("!="))
-            .ok_or_else(|| format!("invalid selector: '{text}'; can't understand '{term}'"))?;
-        let (equal, value) = match rest.strip_prefix("!=") {
-            Some(value) => (false, value),
-            None => (true, rest.strip_prefix("==").unwrap_or(&rest[1..])),
-        };
-        Ok(Condition { name, value: unescaped(value)?, equal })
-    });
-    conditions.collect()
+/// Parses a selector. Its conditions are in the order in which the server checks them.
+pub(crate) fn parse(text: &str) -> Result<Vec<Condition<'_>>, InvalidSelector> {
+    let mut terms: Vec<_> = terms(text).filter(|term| !term.text.is_empty()).collect();
+    terms.sort_unstable_by_key(|term| term.text);
+    terms.into_iter().map(|term| term.condition(text)).collect()
 }
 
 impl Fields {
@@ -56,8 +39,8 @@ impl Fields {
 
     /// The conditions on the fields of a resource; the error is in the server's words.
     pub(crate) fn of(resource: &Resource, conditions: Vec<Condition<'_>>) -> Result<Self, String> {
-        let terms = conditions.into_iter().map(|Condition { name, value, equal }| {
-            Ok(Term { field: Field::find(resource, name)?, value, equal })
+        let terms = conditions.into_iter().map(|Condition { field, value, equal }| {
+            Ok(Term { field: Field::find(resource, field)?, value, equal })
         });
         Ok(Self(terms.collect::<Result<_, String>>()?))
     }
@@ -123,45 +106,4 @@ fn value(field: &SelectableField, object: &Object) -> String {
         Some(Value::String(text)) => text,
         Some(other) => other.to_string(),
     }
-}
-
-/// The terms between commas that no backslash precedes.
-fn split(text: &str) -> Vec<&str> {
-    let mut terms = Vec::new();
-    let (mut start, mut escaped) = (0, false);
-    for (at, character) in text.char_indices() {
-        match character {
-            _ if escaped => escaped = false,
-            '\\' => escaped = true,
-            ',' => {
-                terms.push(&text[start..at]);
-                start = at + 1;
-            }
-            _ => {}
-        }
-    }
-    terms.push(&text[start..]);
-    terms
-}
-
-fn unescaped(text: &str) -> Result<String, String> {
-    let mut value = String::with_capacity(text.len());
-    let mut characters = text.chars();
-    while let Some(character) = characters.next() {
-        match character {
-            '\\' => match characters.next() {
-                Some(escaped @ ('\\' | ',' | '=')) => value.push(escaped),
-                other => {
-                    let other = other.map(String::from).unwrap_or_default();
-                    return Err(format!("invalid field selector: invalid escape sequence: \\{other}"));
-                }
-            },
-            ',' | '=' => {
-                let code = u32::from(character);
-                return Err(format!("invalid field selector: unescaped character in value: {code}"));
-            }
-            other => value.push(other),
-        }
-    }
-    Ok(value)
 }

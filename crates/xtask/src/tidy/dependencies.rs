@@ -37,7 +37,18 @@ impl Rule {
 const RULES: &[Rule] = &[
     Rule {
         of: "informer-core",
-        on: &["tokio*", "futures*", "http*", "hyper*", "kube-*", "k8s-*", "informer", "control-plane"],
+        on: &[
+            "tokio*",
+            "futures*",
+            "http*",
+            "hyper*",
+            "kube-c*",
+            "kube-d*",
+            "kube-r*",
+            "k8s-*",
+            "informer",
+            "control-plane",
+        ],
         unless: Unless::Never,
         because: "the core does no I/O, has no clock and knows no runtime",
     },
@@ -114,6 +125,12 @@ const RULES: &[Rule] = &[
         on: &["testapi*", "informer*", "tokio*", "http*", "hyper*", "kube-*"],
         unless: Unless::Never,
         because: "tables are data in, cells out",
+    },
+    Rule {
+        of: "kube-selector",
+        on: &["testapi*", "informer*", "serde*", "tokio*", "http*", "hyper*", "kube-*"],
+        unless: Unless::Never,
+        because: "client and server have one grammar, and nothing else, in common",
     },
     Rule {
         of: "kubectl-changes-history",

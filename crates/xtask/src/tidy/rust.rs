@@ -18,6 +18,7 @@ const REHEARSED: &[&str] = &[
     "crates/informer-controller-test/src/",
     "crates/informer-core/src/",
     "crates/informer-shards/src/",
+    "crates/kube-selector/src/",
     "crates/kube-table/src/",
     "crates/serve/src/",
     "crates/testapi/src/",

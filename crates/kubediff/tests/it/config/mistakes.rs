@@ -187,8 +187,8 @@ noise:
     - resource: nodes
 ",
         expect![[r#"
-            kubediff.yaml:2:11: watch.labels: invalid label selector `app in cart` at character 7: found `cart` where `(` was expected; write requirements like `a=b`, `a!=b`, `a in (b,c)`, `a notin (b,c)`, `a` or `!a`, parted by commas
-            kubediff.yaml:3:11: watch.fields: invalid field selector `status.phase` at character 12: found the end where `=`, `==` or `!=` was expected; write requirements like `a=b` or `a!=b`, parted by commas
+            kubediff.yaml:2:11: watch.labels: invalid label selector `app in cart` at character 7: unable to parse requirement: found 'cart' expected: '('; write requirements like `a=b`, `a!=b`, `a in (b,c)`, `a notin (b,c)`, `a` or `!a`, parted by commas
+            kubediff.yaml:3:11: watch.fields: invalid field selector `status.phase` at character 12: invalid selector: 'status.phase'; can't understand 'status.phase'; write requirements like `a=b` or `a!=b`, parted by commas
             kubediff.yaml:4:25: watch.exclude.resources[0]: `a b` cannot be a resource: expected a name that kubectl takes, such as deployments.apps, Secret or apps/v1/deployments
             kubediff.yaml:6:20: history.retention.age: expected a time with its unit, as in 30d, 12h, 90s, 500ms or 1h30m
             kubediff.yaml:6:35: history.retention.size: expected a size with its unit, as in 10GiB, 512MiB or 10Gi

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use super::range::{ALL, HashRange, InvalidRange};
+use crate::range::{ALL, HashRange, InvalidRange};
 
 /// A set of hashes: ranges that are sorted, disjoint, and not adjacent. Equal sets have equal ranges. A clone is a
 /// reference count.
@@ -12,15 +12,14 @@ use super::range::{ALL, HashRange, InvalidRange};
 /// Its text has the ranges, joined by `,`; the text of the empty set is empty.
 ///
 /// ```
-/// # use informer_core as informer;
-/// use informer::share::{HashRange, Ranges};
+/// use kube_selector::{HashRange, Ranges};
 ///
 /// let lower = Ranges::from(HashRange::new(0, 1 << 63)?);
 /// let upper = Ranges::all().minus(&lower);
 /// assert_eq!(upper.to_string(), "0x8000000000000000-0x10000000000000000");
 /// assert_eq!(upper.fraction(), 0.5);
 /// assert!(!upper.intersects(&lower) && upper.union(&lower).is_all());
-/// # Ok::<(), informer::share::InvalidRange>(())
+/// # Ok::<(), kube_selector::InvalidRange>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub struct Ranges(Arc<[HashRange]>);

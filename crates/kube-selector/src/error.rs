@@ -6,12 +6,12 @@ use std::fmt;
 /// A string that is not a selector, or a requirement that no selector can have.
 ///
 /// ```
-/// # use informer_core as informer;
-/// use informer::Selector;
+/// use kube_selector::Selector;
 ///
 /// let error = "app in cart".parse::<Selector>().unwrap_err();
 /// assert_eq!(error.text(), "app in cart");
 /// assert_eq!(error.position(), 7);
+/// assert_eq!(error.reason(), "unable to parse requirement: found 'cart' expected: '('");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidSelector {
@@ -23,20 +23,23 @@ pub struct InvalidSelector {
 }
 
 impl InvalidSelector {
-    pub(super) fn labels(position: usize, reason: String, remedy: &'static str) -> Self {
-        Self { what: "label", text: String::new(), position, reason, remedy }
+    pub(crate) fn labels(reason: String, remedy: &'static str) -> Self {
+        Self { what: "label", text: String::new(), position: 0, reason, remedy }
     }
 
-    pub(super) fn fields(position: usize, reason: String, remedy: &'static str) -> Self {
-        Self { what: "field", text: String::new(), position, reason, remedy }
+    pub(crate) fn fields(reason: String, remedy: &'static str) -> Self {
+        Self { what: "field", ..Self::labels(reason, remedy) }
     }
 
-    pub(super) fn at(self, position: usize) -> Self {
-        Self { position, ..self }
+    /// The error at an offset in bytes of a text.
+    pub(crate) fn at(self, text: &str, offset: usize) -> Self {
+        let position = text.get(..offset).unwrap_or_default().chars().count();
+        Self { text: text.to_owned(), position, ..self }
     }
 
-    pub(super) fn within(self, text: &str) -> Self {
-        Self { text: text.to_owned(), ..self }
+    /// The words in which kube-apiserver refuses it.
+    pub fn reason(&self) -> &str {
+        &self.reason
     }
 
     /// The string that was parsed; empty for a requirement that was built without one.

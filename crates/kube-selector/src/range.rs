@@ -12,13 +12,12 @@ pub(super) const ALL: u128 = 1 << 64;
 /// `0x10000000000000000` as the end.
 ///
 /// ```
-/// # use informer_core as informer;
-/// use informer::share::HashRange;
+/// use kube_selector::HashRange;
 ///
 /// let upper: HashRange = "0x8000000000000000-0x10000000000000000".parse()?;
 /// assert_eq!((upper.start(), upper.end()), (1 << 63, 1 << 64));
 /// assert!(upper.contains(u64::MAX));
-/// # Ok::<(), informer::share::InvalidRange>(())
+/// # Ok::<(), kube_selector::InvalidRange>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HashRange {
@@ -53,6 +52,19 @@ impl HashRange {
             return Err(invalid("the start must be less than the end"));
         }
         Ok(Self::between(u128::from(start), end))
+    }
+
+    /// The range with these bounds, written as a server takes them.
+    pub(super) fn of_bounds(start: &str, end: &str) -> Result<Self, InvalidRange> {
+        let bound_of = |text: &str| {
+            let reason = "a bound is `0x` and 16 hexadecimal digits in lower case";
+            bound(text).ok_or_else(|| InvalidRange { text: text.to_owned(), reason })
+        };
+        let end = match end {
+            "0x10000000000000000" => ALL,
+            end => u128::from(bound_of(end)?),
+        };
+        Self::new(bound_of(start)?, end)
     }
 
     /// The hashes between two bounds, of which the first one is less, and none is greater than 2^64.
@@ -102,13 +114,7 @@ impl FromStr for HashRange {
         let invalid = |reason| InvalidRange { text: text.to_owned(), reason };
         let (start, end) =
             text.split_once('-').ok_or_else(|| invalid("expected two bounds joined by `-`"))?;
-        let digits = "a bound is `0x` and 16 hexadecimal digits in lower case";
-        let start = bound(start).ok_or_else(|| invalid(digits))?;
-        let end = match end {
-            "0x10000000000000000" => ALL,
-            end => u128::from(bound(end).ok_or_else(|| invalid(digits))?),
-        };
-        Self::new(start, end)
+        Self::of_bounds(start, end).map_err(|error| InvalidRange { text: text.to_owned(), ..error })
     }
 }
 

@@ -1,4 +1,4 @@
-//! Field selectors. Only the server evaluates them, because the selectable fields depend on the resource.
+//! Field selectors. Only a server evaluates them, because the selectable fields depend on the resource.
 //!
 //! A list of requirements separated by `,`. Each is `field=value` (or `==`) or `field!=value`. In a value, `\` escapes `\`,
 //! `,` and `=`.
@@ -7,7 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use super::InvalidSelector;
+use crate::InvalidSelector;
 
 /// A condition on an object's fields, which the server evaluates: all requirements must hold.
 ///
@@ -19,13 +19,12 @@ use super::InvalidSelector;
 /// of `=` make no difference. A clone is a reference count.
 ///
 /// ```
-/// # use informer_core as informer;
-/// use informer::FieldSelector;
+/// use kube_selector::FieldSelector;
 ///
 /// let selector: FieldSelector = "status.phase != Running, spec.nodeName == node-1".parse()?;
 /// assert_eq!(selector.to_string(), "spec.nodeName=node-1,status.phase!=Running");
 /// assert_eq!(FieldSelector::EVERYTHING.equals("metadata.name", "cart")?, "metadata.name=cart".parse()?);
-/// # Ok::<(), informer::InvalidSelector>(())
+/// # Ok::<(), kube_selector::InvalidSelector>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub struct FieldSelector(Option<Arc<[Requirement]>>);
@@ -104,7 +103,7 @@ fn checked(field: &str) -> Result<&str, InvalidSelector> {
     let is_path = !field.is_empty() && !field.contains(|letter: char| " \t\r\n=!,\\".contains(letter));
     is_path
         .then_some(field)
-        .ok_or_else(|| InvalidSelector::fields(0, format!("`{field}` cannot be the path of a field"), SYNTAX))
+        .ok_or_else(|| InvalidSelector::fields(format!("`{field}` cannot be the path of a field"), SYNTAX))
 }
 
 impl FromStr for FieldSelector {
@@ -112,19 +111,39 @@ impl FromStr for FieldSelector {
 
     /// Parses the syntax of `kubectl --field-selector`; the empty string selects everything.
     fn from_str(text: &str) -> Result<Self, InvalidSelector> {
-        let mut requirements = Vec::new();
-        for (start, term) in terms(text).filter(|(_, term)| !term.trim().is_empty()) {
-            // The position in characters.
-            let position = |at: usize| text.get(..start + at).unwrap_or_default().chars().count();
-            let requirement = requirement(term).map_err(|(at, error)| error.at(position(at)).within(text))?;
-            requirements.push(requirement);
-        }
-        Ok(Self::of(requirements))
+        let terms = terms(text).filter(|term| !term.text.trim().is_empty());
+        let requirement = |term: Term<'_>| {
+            let Condition { field, equal, value } = term.condition(text)?;
+            let start = term.start + field.len() - field.trim_start().len();
+            let field = checked(field.trim()).map_err(|error| error.at(text, start))?;
+            let is = if equal { Comparison::Equal } else { Comparison::NotEqual };
+            Ok(Requirement { field: field.into(), is, value: value.trim().into() })
+        };
+        Ok(Self::of(terms.map(requirement).collect::<Result<_, InvalidSelector>>()?))
     }
 }
 
-/// The terms between unescaped commas, each with its start.
-fn terms(text: &str) -> impl Iterator<Item = (usize, &str)> {
+/// One requirement's text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Term<'a> {
+    /// Without the commas around it.
+    pub text: &'a str,
+    start: usize,
+}
+
+/// A requirement as a server reads it: white space counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Condition<'a> {
+    /// The path of the field, which a resource may not have.
+    pub field: &'a str,
+    /// Whether the field has the value; otherwise it has another one.
+    pub equal: bool,
+    /// Without escapes.
+    pub value: String,
+}
+
+/// The terms between unescaped commas. A server ignores empty ones.
+pub fn terms(text: &str) -> impl Iterator<Item = Term<'_>> {
     let mut is_escaped = false;
     let mut start = 0;
     text.split(move |letter| {
@@ -134,41 +153,48 @@ fn terms(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
     .map(move |term| {
         let next = start + term.len() + 1;
-        (std::mem::replace(&mut start, next), term)
+        Term { text: term, start: std::mem::replace(&mut start, next) }
     })
 }
 
-/// Parses one term. The error has its position in the term.
-fn requirement(term: &str) -> Result<Requirement, (usize, InvalidSelector)> {
-    let found = term.char_indices().find_map(|(at, _)| {
-        let rest = term.get(at..)?;
-        let operators = [("!=", Comparison::NotEqual), ("==", Comparison::Equal), ("=", Comparison::Equal)];
-        operators.into_iter().find_map(|(operator, is)| Some((at, is, rest.strip_prefix(operator)?)))
-    });
-    let Some((at, is, value)) = found else {
-        let reason = "found the end where `=`, `==` or `!=` was expected".to_owned();
-        return Err((term.len(), InvalidSelector::fields(0, reason, SYNTAX)));
-    };
-    let field = term.get(..at).unwrap_or_default();
-    let begin = field.len() - field.trim_start().len();
-    let field = checked(field.trim()).map_err(|error| (begin, error))?;
-    let begin = term.len() - value.trim_start().len();
-    let value = unescaped(value.trim()).map_err(|(at, error)| (begin + at, error))?;
-    Ok(Requirement { field: field.into(), is, value: value.into() })
+impl<'a> Term<'a> {
+    /// Parses a term of a selector.
+    ///
+    /// # Errors
+    ///
+    /// When it has no operator, or its value a wrong escape.
+    pub fn condition(self, selector: &str) -> Result<Condition<'a>, InvalidSelector> {
+        let found = self.text.char_indices().find_map(|(at, _)| {
+            let (field, rest) = self.text.split_at(at);
+            let operators = [("!=", false), ("==", true), ("=", true)];
+            operators.into_iter().find_map(|(text, equal)| Some((field, equal, rest.strip_prefix(text)?)))
+        });
+        let Some((field, equal, value)) = found else {
+            let reason = format!("invalid selector: '{selector}'; can't understand '{}'", self.text);
+            return Err(InvalidSelector::fields(reason, SYNTAX).at(selector, self.start + self.text.len()));
+        };
+        let start = self.start + self.text.len() - value.len();
+        let value = unescaped(value).map_err(|(at, reason)| {
+            let reason = format!("invalid field selector: {reason}");
+            InvalidSelector::fields(reason, ESCAPES).at(selector, start + at)
+        })?;
+        Ok(Condition { field, equal, value })
+    }
 }
 
-fn unescaped(text: &str) -> Result<String, (usize, InvalidSelector)> {
+fn unescaped(text: &str) -> Result<String, (usize, String)> {
     let mut value = String::with_capacity(text.len());
     let mut letters = text.char_indices();
     while let Some((at, letter)) = letters.next() {
-        let fault = |reason: String| (at, InvalidSelector::fields(0, reason, ESCAPES));
         match letter {
             '\\' => match letters.next() {
                 Some((_, letter @ ('\\' | ',' | '='))) => value.push(letter),
-                Some((_, letter)) => return Err(fault(format!("`\\{letter}` is not an escape"))),
-                None => return Err(fault("found the end after `\\`".to_owned())),
+                other => {
+                    let other = other.map_or(String::new(), |(_, letter)| letter.into());
+                    return Err((at, format!("invalid escape sequence: \\{other}")));
+                }
             },
-            '=' => return Err(fault("found `=` in a value".to_owned())),
+            '=' => return Err((at, format!("unescaped character in value: {}", u32::from(letter)))),
             letter => value.push(letter),
         }
     }
@@ -254,14 +280,14 @@ mod tests {
     #[test]
     fn names_the_selector_the_place_and_the_remedy() {
         for (text, message) in [
-            ("a", "at character 1: found the end where `=`, `==` or `!=` was expected; write requirements"),
-            ("a=b,ü", "at character 5: found the end"),
+            ("a", "at character 1: invalid selector: 'a'; can't understand 'a'; write requirements"),
+            ("a=b,ü", "at character 5: invalid selector: 'a=b,ü'; can't understand 'ü'"),
             ("a=b, =c", "at character 5: `` cannot be the path of a field; write requirements"),
             ("a b=c", "at character 0: `a b` cannot be"),
-            ("ü=a=b", "at character 3: found `=` in a value; write"),
-            (r"a=\x", r"at character 2: `\x` is not an escape"),
-            (r"a=b\", r"at character 3: found the end after `\`"),
-            ("a in (b)", "at character 8: found the end"),
+            ("ü=a=b", "at character 3: invalid field selector: unescaped character in value: 61; write"),
+            (r"a=\x", r"at character 2: invalid field selector: invalid escape sequence: \x"),
+            (r"a=b\", r"at character 3: invalid field selector: invalid escape sequence: \;"),
+            ("a in (b)", "at character 8: invalid selector: 'a in (b)'; can't understand 'a in (b)'"),
         ] {
             let error = text.parse::<FieldSelector>().unwrap_err().to_string();
             assert!(

@@ -1,32 +1,33 @@
-//! Selectors: conditions on the labels or fields of objects.
-//!
-//! Syntax and meaning are those of Kubernetes (the packages `labels` and `fields` of apimachinery), as for `kubectl -l` and
-//! `kubectl --field-selector`.
-
-mod error;
-mod fields;
-mod parse;
-mod validity;
+//! Label selectors: requirements, and the labels that fulfil them.
 
 use std::fmt;
 use std::sync::Arc;
 
-use crate::Labels;
+use crate::InvalidSelector;
+use crate::validity::{Fault, key_fault, value_fault};
 
-pub use error::InvalidSelector;
-pub use fields::FieldSelector;
+/// The labels of one object.
+pub trait LabelSet {
+    /// The value of a label.
+    fn value(&self, key: &str) -> Option<&str>;
+}
+
+impl LabelSet for [(&str, &str)] {
+    fn value(&self, key: &str) -> Option<&str> {
+        self.iter().find(|(other, _)| *other == key).map(|(_, value)| *value)
+    }
+}
 
 /// A condition on an object's labels: all requirements must hold.
 ///
 /// ```
-/// # use informer_core as informer;
-/// use informer::{Labels, Selector};
+/// use kube_selector::Selector;
 ///
 /// let selector: Selector = "app in (cart, shop), tier!=db, !legacy".parse()?;
-/// assert!(selector.matches(&Labels::new([("app", "cart")])));
-/// assert!(!selector.matches(&Labels::new([("app", "cart"), ("tier", "db")])));
+/// assert!(selector.matches(&[("app", "cart")][..]));
+/// assert!(!selector.matches(&[("app", "cart"), ("tier", "db")][..]));
 /// assert_eq!(selector.to_string(), "app in (cart,shop),!legacy,tier!=db");
-/// # Ok::<(), informer::InvalidSelector>(())
+/// # Ok::<(), kube_selector::InvalidSelector>(())
 /// ```
 ///
 /// A selector is normalised: white space, the order of requirements and values, repetitions, and the choice between `=`, `==`
@@ -62,7 +63,7 @@ pub enum Operator {
 
 impl Operator {
     /// Whether it compares numbers. The index by labels alone cannot answer such a requirement.
-    pub(crate) fn compares(self) -> bool {
+    pub fn compares(self) -> bool {
         matches!(self, Self::GreaterThan | Self::LessThan)
     }
 }
@@ -78,14 +79,40 @@ impl Requirement {
         operator: Operator,
         values: impl IntoIterator<Item = &'a str>,
     ) -> Result<Self, InvalidSelector> {
+        let requirement = Self::unchecked(key, operator, values);
+        match key_fault(key).or_else(|| requirement.values_fault()) {
+            None => Ok(requirement),
+            Some((reason, remedy)) => Err(InvalidSelector::labels(reason, remedy)),
+        }
+    }
+
+    pub(crate) fn unchecked<'a>(
+        key: &str,
+        operator: Operator,
+        values: impl IntoIterator<Item = &'a str>,
+    ) -> Self {
         let mut values: Vec<Box<str>> = values.into_iter().map(Box::from).collect();
         values.sort_unstable();
         values.dedup();
-        let requirement = Self { key: key.into(), operator, values: values.into() };
-        match requirement.check() {
-            None => Ok(requirement),
-            Some((reason, remedy)) => Err(InvalidSelector::labels(0, reason, remedy)),
-        }
+        Self { key: key.into(), operator, values: values.into() }
+    }
+
+    /// Values that no label can have, or that do not fit the operator.
+    pub(crate) fn values_fault(&self) -> Option<Fault> {
+        let count = self.values.len();
+        let reason = match self.operator {
+            Operator::In | Operator::NotIn if count == 0 => {
+                "values: Invalid value: []: for 'in', 'notin' operators, values set can't be empty"
+            }
+            Operator::GreaterThan | Operator::LessThan if count != 1 => {
+                "values: Invalid value: for 'Gt', 'Lt' operators, exactly one value is required"
+            }
+            Operator::Exists | Operator::DoesNotExist if count != 0 => {
+                "values: Invalid value: values set must be empty for exists and does not exist"
+            }
+            _ => return value_fault(&self.key, self.values(), self.operator.compares()),
+        };
+        Some((reason.to_owned(), "give as many values as the operator takes"))
     }
 
     /// The label's key.
@@ -104,7 +131,7 @@ impl Requirement {
     }
 
     /// Whether it holds for these labels.
-    pub fn matches(&self, labels: &Labels) -> bool {
+    pub fn matches(&self, labels: &(impl LabelSet + ?Sized)) -> bool {
         let value = labels.value(&self.key);
         let is_one_of = |value: &str| self.values.iter().any(|other| **other == *value);
         match self.operator {
@@ -137,7 +164,7 @@ impl Selector {
     }
 
     /// Whether all requirements hold for these labels.
-    pub fn matches(&self, labels: &Labels) -> bool {
+    pub fn matches(&self, labels: &(impl LabelSet + ?Sized)) -> bool {
         self.requirements().iter().all(|requirement| requirement.matches(labels))
     }
 
@@ -150,12 +177,11 @@ impl Selector {
     /// Adds a requirement: the label has this value.
     ///
     /// ```
-    /// # use informer_core as informer;
-    /// use informer::Selector;
+    /// use kube_selector::Selector;
     ///
     /// let selector = Selector::EVERYTHING.equals("app", "cart")?.none_of("tier", ["db", "cache"])?;
     /// assert_eq!(selector.to_string(), "app=cart,tier notin (cache,db)");
-    /// # Ok::<(), informer::InvalidSelector>(())
+    /// # Ok::<(), kube_selector::InvalidSelector>(())
     /// ```
     ///
     /// # Errors
