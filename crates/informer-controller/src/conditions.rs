@@ -35,7 +35,7 @@ use serde_json::{Map, Value};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Condition {
     condition_type: String,
-    status: Status,
+    status: ConditionStatus,
     reason: String,
     message: String,
     observed_generation: Option<i64>,
@@ -43,7 +43,7 @@ pub struct Condition {
 
 /// Whether a condition holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Status {
+pub enum ConditionStatus {
     /// It holds.
     True,
     /// It does not.
@@ -55,7 +55,7 @@ pub enum Status {
 impl Condition {
     /// A condition of a type, in CamelCase, which holds or not, and a reason in CamelCase. The server demands a reason of at
     /// least one letter.
-    pub fn new(condition_type: &str, status: impl Into<Status>, reason: &str) -> Self {
+    pub fn new(condition_type: &str, status: impl Into<ConditionStatus>, reason: &str) -> Self {
         Self {
             condition_type: condition_type.to_owned(),
             status: status.into(),
@@ -80,7 +80,7 @@ impl Condition {
     }
 }
 
-impl Status {
+impl ConditionStatus {
     fn as_str(self) -> &'static str {
         match self {
             Self::True => "True",
@@ -90,7 +90,7 @@ impl Status {
     }
 }
 
-impl From<bool> for Status {
+impl From<bool> for ConditionStatus {
     fn from(holds: bool) -> Self {
         if holds { Self::True } else { Self::False }
     }
@@ -153,16 +153,18 @@ pub fn remove<C: Serialize>(conditions: &mut Vec<C>, condition_type: &str) -> Re
 }
 
 /// The status of a condition; `None` without such a condition, or if it is none of the three.
-pub fn status<C: Serialize>(conditions: &[C], condition_type: &str) -> Option<Status> {
+pub fn status<C: Serialize>(conditions: &[C], condition_type: &str) -> Option<ConditionStatus> {
     let position = position(conditions, condition_type).ok().flatten()?;
     let fields = fields(&conditions[position]).ok()?;
     let status = fields.get("status")?.as_str()?;
-    [Status::True, Status::False, Status::Unknown].into_iter().find(|one| one.as_str() == status)
+    [ConditionStatus::True, ConditionStatus::False, ConditionStatus::Unknown]
+        .into_iter()
+        .find(|one| one.as_str() == status)
 }
 
 /// Whether a condition holds. An unknown or missing one does not.
 pub fn is_true<C: Serialize>(conditions: &[C], condition_type: &str) -> bool {
-    status(conditions, condition_type) == Some(Status::True)
+    status(conditions, condition_type) == Some(ConditionStatus::True)
 }
 
 fn position<C: Serialize>(conditions: &[C], condition_type: &str) -> Result<Option<usize>, Unfit> {
@@ -270,7 +272,7 @@ mod tests {
             status: bool,
         }
         let mut strict: Vec<Strict> = Vec::new();
-        let error = set(&mut strict, &Condition::new("A", Status::Unknown, "B"), at(0)).unwrap_err();
+        let error = set(&mut strict, &Condition::new("A", ConditionStatus::Unknown, "B"), at(0)).unwrap_err();
         assert!(!error.to_string().contains("Unknown"), "{error}");
         assert!(strict.is_empty());
     }

@@ -7,9 +7,9 @@ use informer::kube::Client;
 use informer::{DecodeError, Informer, Item, Object, ObjectKey, Snapshot, Uid, View};
 
 use crate::caches::Caches;
-use crate::cause::Causes;
 use crate::host::Host;
 use crate::recorder::{Event, Recorder};
+use crate::trigger::Triggers;
 use crate::writer::{Target, Writer};
 
 /// One reconciliation of one object: what is known, and the means to change it.
@@ -42,7 +42,7 @@ pub struct Context<T> {
 
 /// The part without a type.
 pub(crate) struct Shared {
-    pub(crate) causes: Causes,
+    pub(crate) triggers: Triggers,
     pub(crate) failures: u32,
     pub(crate) caches: Arc<Caches>,
     pub(crate) snapshots: Arc<[Snapshot<Object>]>,
@@ -77,8 +77,8 @@ impl<T: View> Context<T> {
 
     /// Why this reconciliation runs. A reconciler should do the same whatever the reason: between two reconciliations, and
     /// while the program did not run, reasons may have been missed.
-    pub fn causes(&self) -> Causes {
-        self.shared.causes
+    pub fn triggers(&self) -> Triggers {
+        self.shared.triggers
     }
 
     /// How many times in a row the object's reconciliation has failed before this one.
@@ -190,7 +190,7 @@ impl<T> fmt::Debug for Context<T> {
         f.debug_struct("Context")
             .field("key", &self.key)
             .field("object", &self.object)
-            .field("causes", &self.shared.causes)
+            .field("triggers", &self.shared.triggers)
             .finish_non_exhaustive()
     }
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use informer::ObjectKey;
 
-use crate::cause::Cause;
 use crate::inbox::Inbox;
 use crate::metrics::{ControllerMetrics, QueueMetrics};
+use crate::trigger::Trigger;
 
 /// A handle to a [`Controller`](crate::Controller), which [`run`](crate::Controller::run) consumes: it triggers
 /// reconciliations and reads the metrics.
@@ -37,7 +37,7 @@ impl ControllerHandle {
     /// Reconciles an object, whether it exists or not, as after a change of it. Nothing happens once the controller has
     /// ended.
     pub fn reconcile(&self, key: ObjectKey) {
-        self.inbox.changed(key, Cause::Asked, 0);
+        self.inbox.changed(key, Trigger::Asked, 0);
     }
 
     /// The metrics at this moment.

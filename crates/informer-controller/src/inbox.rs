@@ -6,9 +6,9 @@ use informer_core::control::Control;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::cause::{Cause, Causes};
 use crate::endings::Endings;
 use crate::sync::{Mutex, MutexGuard, lock};
+use crate::trigger::{Trigger, Triggers};
 
 /// The state of the control loop, to which sources add keys. No code of the user runs under its lock.
 pub(crate) struct Inbox {
@@ -30,17 +30,17 @@ impl Inbox {
         }
     }
 
-    pub(crate) fn changed(&self, key: ObjectKey, cause: Cause, priority: i32) {
-        self.add(key, Causes::from(cause).bits(), priority);
+    pub(crate) fn changed(&self, key: ObjectKey, trigger: Trigger, priority: i32) {
+        self.add(key, Triggers::from(trigger).bits(), priority);
     }
 
     /// The object with this key was seen to go.
-    pub(crate) fn gone(&self, key: ObjectKey, cause: Cause, priority: i32) {
-        self.add(key, Causes::from(cause).bits() | Causes::GONE, priority);
+    pub(crate) fn gone(&self, key: ObjectKey, trigger: Trigger, priority: i32) {
+        self.add(key, Triggers::from(trigger).bits() | Triggers::GONE, priority);
     }
 
-    fn add(&self, key: ObjectKey, causes: u32, priority: i32) {
-        self.control().changed(self.now(), key, causes, priority);
+    fn add(&self, key: ObjectKey, triggers: u32, priority: i32) {
+        self.control().changed(self.now(), key, triggers, priority);
         self.changed.notify_one();
     }
 

@@ -3,7 +3,6 @@
 #![warn(missing_debug_implementations)]
 
 mod caches;
-mod cause;
 pub mod changed;
 pub mod conditions;
 mod context;
@@ -31,10 +30,10 @@ pub mod recorder;
 mod request;
 mod source;
 mod sync;
+mod trigger;
 pub mod wait;
 mod writer;
 
-pub use cause::{Cause, Causes};
 pub use context::Context;
 pub use controller::Controller;
 pub use error::RunError;
@@ -43,6 +42,7 @@ pub use handle::ControllerHandle;
 pub use host::{Clock, Host, SystemClock};
 pub use reconcile::{Failure, Outcome, Reconcile, With, with};
 pub use source::Watched;
+pub use trigger::{Trigger, Triggers};
 pub use writer::{Seen, Target, WriteError, Writer};
 
 /// The code of the page compiles.

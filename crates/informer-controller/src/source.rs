@@ -9,9 +9,9 @@ use informer::{
     View, WhenFull,
 };
 
-use crate::cause::Cause;
 use crate::inbox::Inbox;
 use crate::owned::controlling;
+use crate::trigger::Trigger;
 
 /// Whether a change matters.
 type Predicate<U> = Arc<dyn Fn(&Change<U>) -> bool + Send + Sync>;
@@ -61,18 +61,18 @@ impl<U: View> Watched<U> {
 
 impl<U: View> Watched<U> {
     /// Passes the key of every object that the predicate passes, as at the start: a predicate may stop resyncs.
-    pub(crate) fn pass_all(&self, inbox: &Inbox, cause: Cause) {
+    pub(crate) fn pass_all(&self, inbox: &Inbox, trigger: Trigger) {
         match &self.when {
             None => {
                 let all = self.informer.cast::<Object>().lister().list();
-                all.iter().for_each(|object| inbox.changed(object.key().clone(), cause, LOW));
+                all.iter().for_each(|object| inbox.changed(object.key().clone(), trigger, LOW));
             }
             Some(when) => {
                 for object in self.informer.lister().list() {
                     let key = object.key().clone();
                     let begun = Change::Added { new: object, initial: true, origin: Origin::List };
                     if passes(when, &begun) {
-                        inbox.changed(key, cause, LOW);
+                        inbox.changed(key, trigger, LOW);
                     }
                 }
             }
@@ -170,15 +170,15 @@ impl<U: View> Translate<U> {
         if !self.passes(change) {
             return;
         }
-        let (cause, priority) = match change {
-            Change::Added { initial: true, .. } => (Cause::Initial, LOW),
-            Change::Resynced(_) => (Cause::Resync, LOW),
-            _ if matches!(self.keys, Keys::Itself) => (Cause::Object, NORMAL),
-            _ => (Cause::Related, NORMAL),
+        let (trigger, priority) = match change {
+            Change::Added { initial: true, .. } => (Trigger::Initial, LOW),
+            Change::Resynced(_) => (Trigger::Resync, LOW),
+            _ if matches!(self.keys, Keys::Itself) => (Trigger::Object, NORMAL),
+            _ => (Trigger::Related, NORMAL),
         };
         let is_gone = matches!((&self.keys, change), (Keys::Itself, Change::Deleted(_)));
         for key in self.keys(change) {
-            if is_gone { inbox.gone(key, cause, priority) } else { inbox.changed(key, cause, priority) }
+            if is_gone { inbox.gone(key, trigger, priority) } else { inbox.changed(key, trigger, priority) }
         }
     }
 

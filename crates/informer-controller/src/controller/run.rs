@@ -16,7 +16,6 @@ use tokio::time::Instant;
 
 use super::{Controller, Settings};
 use crate::caches::Caches;
-use crate::cause::{Cause, Causes};
 use crate::context::{Context, Shared};
 use crate::endings::Ending;
 use crate::error::RunError;
@@ -27,6 +26,7 @@ use crate::permissions::review;
 use crate::reconcile::{Failure, Outcome, Reconcile};
 use crate::recorder::Recorder;
 use crate::source::{self, Watched};
+use crate::trigger::{Trigger, Triggers};
 use crate::writer::Writer;
 
 /// How a reconciliation ended, as its task saw it.
@@ -153,9 +153,9 @@ pub(super) async fn run<T: View>(
     }
 }
 
-/// The causes of the next reconciliation of a key. Whether its object was seen to go is not forgotten.
-fn again(work: &Work, cause: Cause) -> u32 {
-    Causes::from(cause).bits() | work.causes & Causes::GONE
+/// The triggers of the next reconciliation of a key. Whether its object was seen to go is not forgotten.
+fn again(work: &Work, trigger: Trigger) -> u32 {
+    Triggers::from(trigger).bits() | work.causes & Triggers::GONE
 }
 
 /// A key whose wait for the caches was in vain waits again after this long. A growing delay would outlast the outage.
@@ -266,7 +266,7 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
         );
         self.seed = self.seed.wrapping_add(1);
         let shared = Arc::new(Shared {
-            causes: Causes::from_bits(work.causes),
+            triggers: Triggers::from_bits(work.causes),
             failures: self.retries.failures(&work.key),
             caches: self.caches.clone(),
             snapshots,
@@ -312,7 +312,7 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
             }
             Ended::Returned(Ok(Outcome::After(delay))) => {
                 self.retries.settled(key);
-                (Ending::Again, End::Again(delay, again(&work, Cause::Again)))
+                (Ending::Again, End::Again(delay, again(&work, Trigger::Again)))
             }
             Ended::Returned(Err(failure)) if failure.gives_up() => {
                 tracing::error!(controller = %name, %key, error = %failure, "given up until the next change");
@@ -333,7 +333,7 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
     }
 
     fn retry(&mut self, work: &Work) -> End {
-        End::Again(self.retries.failed(self.inbox.now(), &work.key), again(work, Cause::Retry))
+        End::Again(self.retries.failed(self.inbox.now(), &work.key), again(work, Trigger::Retry))
     }
 
     fn not_written(&mut self, key: &ObjectKey) {
@@ -357,14 +357,14 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
     /// A reconciliation was cut off.
     fn interrupted(&mut self, id: Id) {
         let Some(Running { mut work, writer, .. }) = self.running.remove(&id) else { return };
-        work.causes |= Causes::from(Cause::Interrupted).bits();
+        work.causes |= Triggers::from(Trigger::Interrupted).bits();
         self.inbox.endings.count(Ending::Interrupted);
         self.inbox.control().interrupted(self.inbox.now(), &work, writer.end());
     }
 
     /// Reconciles every object: another leader may have left something unfinished.
     fn begin_anew(&self) {
-        self.watched.pass_all(&self.inbox, Cause::Leading);
+        self.watched.pass_all(&self.inbox, Trigger::Leading);
     }
 
     /// Lets what runs end, and sends its events, within the grace period.

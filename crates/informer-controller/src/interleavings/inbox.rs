@@ -10,8 +10,8 @@ use loom::future::block_on;
 use loom::thread;
 
 use super::bounded;
-use crate::cause::Cause;
 use crate::inbox::Inbox;
+use crate::trigger::Trigger;
 
 fn inbox() -> Arc<Inbox> {
     let mut control = Control::new(Queue::new(&Config::default()));
@@ -21,7 +21,7 @@ fn inbox() -> Arc<Inbox> {
 }
 
 fn add(inbox: &Inbox, key: &str) {
-    inbox.changed(key.parse().unwrap(), Cause::Object, 0);
+    inbox.changed(key.parse().unwrap(), Trigger::Object, 0);
 }
 
 /// Nothing is written here.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use informer::SharedInformerFactory;
 use informer_controller::election::Election;
-use informer_controller::{Cause, Context, Controller, Failure, Outcome, RunError, with};
+use informer_controller::{Context, Controller, Failure, Outcome, RunError, Trigger, with};
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::json;
 use testapi::{Gvr, Patch, Verb};
@@ -15,14 +15,14 @@ use tokio::task::JoinHandle;
 use crate::support::{LONG, Stop, World, map, maps};
 
 struct State {
-    begun: mpsc::UnboundedSender<(&'static str, String, Vec<Cause>)>,
+    begun: mpsc::UnboundedSender<(&'static str, String, Vec<Trigger>)>,
     name: &'static str,
-    /// What a reconciliation waits for.
+    /// The event that a reconciliation waits for.
     go_on: Arc<Semaphore>,
 }
 
 async fn stamp(state: Arc<State>, context: Context<ConfigMap>) -> Result<Outcome, Failure> {
-    let causes = context.causes().iter().collect();
+    let causes = context.triggers().iter().collect();
     let _ = state.begun.send((state.name, context.key().to_string(), causes));
     state.go_on.acquire().await?.forget();
     if let Some(map) = context.object() {
@@ -41,7 +41,7 @@ struct Member {
 fn member(
     world: &World,
     name: &'static str,
-    begun: &mpsc::UnboundedSender<(&'static str, String, Vec<Cause>)>,
+    begun: &mpsc::UnboundedSender<(&'static str, String, Vec<Trigger>)>,
 ) -> Member {
     let factory = SharedInformerFactory::builder(world.server.config()).build().unwrap();
     let informer = factory.informer::<ConfigMap>();
@@ -63,8 +63,8 @@ fn member(
 }
 
 async fn next(
-    begun: &mut mpsc::UnboundedReceiver<(&'static str, String, Vec<Cause>)>,
-) -> (&'static str, String, Vec<Cause>) {
+    begun: &mut mpsc::UnboundedReceiver<(&'static str, String, Vec<Trigger>)>,
+) -> (&'static str, String, Vec<Trigger>) {
     tokio::time::timeout(LONG, begun.recv()).await.expect("a reconciliation").expect("a controller runs")
 }
 
@@ -86,7 +86,7 @@ async fn q8_one_of_two_controllers_reconciles_and_the_other_follows_when_it_stop
         .await
         .unwrap();
     one.stop.and_wait(one.running).await.unwrap();
-    // What the first one reconciled after its own write is not of interest here.
+    // Reconciliations by the first one after its own write are not of interest here.
     let (name, key, _) = loop {
         let began = next(&mut has_begun).await;
         if began.0 == "two" {
@@ -110,14 +110,14 @@ async fn q8_a_reconciliation_is_cut_off_when_leadership_is_lost_and_repeated_in_
     let (begun, mut has_begun) = mpsc::unbounded_channel();
     let one = member(&world, "one", &begun);
     let (_, _, causes) = next(&mut has_begun).await;
-    assert_eq!(causes, [Cause::Initial]);
+    assert_eq!(causes, [Trigger::Initial]);
     // Somebody takes the lease while the reconciliation waits, and releases it.
     let leases = Gvr::new("coordination.k8s.io/v1", "leases");
     let taken = json!({ "spec": { "holderIdentity": "somebody", "leaseDurationSeconds": 1 } });
     world.server.api().patch(&leases, "shop", "stamp", &Patch::Merge(taken)).unwrap();
     // It waits on until the lease has expired, and begins again.
     let (_, _, causes) = next(&mut has_begun).await;
-    assert!(causes.contains(&Cause::Interrupted) && causes.contains(&Cause::Leading), "{causes:?}");
+    assert!(causes.contains(&Trigger::Interrupted) && causes.contains(&Trigger::Leading), "{causes:?}");
     let written = world.server.api().get(&maps(), "shop", "a").unwrap();
     assert!(written["metadata"]["annotations"].is_null(), "the first reconciliation wrote nothing");
     one.go_on.add_permits(8);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use informer::ResourceType;
 use informer::kube::core::DynamicObject;
-use informer_controller::{Cause, Context, Controller, Failure, Outcome, Watched, changed, with};
+use informer_controller::{Context, Controller, Failure, Outcome, Trigger, Watched, changed, with};
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::json;
 use testapi::Patch;
@@ -33,7 +33,7 @@ async fn q6_every_object_is_reconciled_after_the_start_and_after_each_change() {
             let _ = calls.send((
                 context.key().to_string(),
                 data.map(|data| data["of"].clone()),
-                context.causes(),
+                context.triggers(),
             ));
             Ok(Outcome::Done)
         }),
@@ -44,13 +44,13 @@ async fn q6_every_object_is_reconciled_after_the_start_and_after_each_change() {
         initial.clone().map(|(key, of, _)| (key, of.unwrap())),
         [("shop/a".to_owned(), "a".to_owned()), ("shop/b".to_owned(), "b".to_owned()),]
     );
-    assert!(initial.iter().all(|(_, _, causes)| causes.contains(Cause::Initial)), "{initial:?}");
+    assert!(initial.iter().all(|(_, _, causes)| causes.contains(Trigger::Initial)), "{initial:?}");
 
     let patch = Patch::Merge(json!({ "data": { "of": "changed" } }));
     world.server.api().patch(&maps(), "shop", "a", &patch).unwrap();
     let (key, of, causes) = next(&mut called).await;
     assert_eq!((key.as_str(), of.as_deref()), ("shop/a", Some("changed")));
-    assert_eq!(causes.iter().collect::<Vec<_>>(), [Cause::Object]);
+    assert_eq!(causes.iter().collect::<Vec<_>>(), [Trigger::Object]);
 
     world.server.api().delete(&maps(), "shop", "b").unwrap();
     let (key, of, _) = next(&mut called).await;
@@ -69,7 +69,7 @@ async fn q6_a_failure_and_a_panic_are_tried_again_and_giving_up_waits_for_a_chan
         world.client.clone(),
         with(calls, |calls: Arc<mpsc::UnboundedSender<_>>, context: Context<ConfigMap>| async move {
             let name = context.key().name().to_owned();
-            let _ = calls.send((name.clone(), context.failures(), context.causes()));
+            let _ = calls.send((name.clone(), context.failures(), context.triggers()));
             match (name.as_str(), context.failures()) {
                 ("fails", 0 | 1) => Err(Failure::retry("not yet")),
                 ("panics", 0) => panic!("on purpose"),
@@ -81,7 +81,7 @@ async fn q6_a_failure_and_a_panic_are_tried_again_and_giving_up_waits_for_a_chan
     let mut seen: HashMap<String, Vec<u32>> = HashMap::new();
     for _ in 0..6 {
         let (name, failures, causes) = next(&mut called).await;
-        assert_eq!(causes.contains(Cause::Retry), failures > 0, "{name} {failures} {causes:?}");
+        assert_eq!(causes.contains(Trigger::Retry), failures > 0, "{name} {failures} {causes:?}");
         seen.entry(name).or_default().push(failures);
     }
     assert_eq!(seen["fails"], [0, 1, 2]);
@@ -152,18 +152,18 @@ async fn q6_an_outcome_after_a_delay_comes_again_and_predicates_pass_only_what_m
     let running = tokio::spawn(controller.run(
         world.client.clone(),
         with(calls, |calls: Arc<mpsc::UnboundedSender<_>>, context: Context<ConfigMap>| async move {
-            let _ = calls.send(context.causes().iter().collect::<Vec<_>>());
-            let again = context.causes().contains(Cause::Initial);
+            let _ = calls.send(context.triggers().iter().collect::<Vec<_>>());
+            let again = context.triggers().contains(Trigger::Initial);
             Ok(if again { Outcome::After(Duration::from_millis(1)) } else { Outcome::Done })
         }),
     ));
-    assert_eq!(next(&mut called).await, [Cause::Initial]);
-    assert_eq!(next(&mut called).await, [Cause::Again]);
+    assert_eq!(next(&mut called).await, [Trigger::Initial]);
+    assert_eq!(next(&mut called).await, [Trigger::Again]);
     let labelled = Patch::Merge(json!({ "metadata": { "labels": { "a": "b" } } }));
     world.server.api().patch(&maps(), "shop", "a", &labelled).unwrap();
     let changed = Patch::Merge(json!({ "data": { "of": "changed" } }));
     world.server.api().patch(&maps(), "shop", "a", &changed).unwrap();
-    assert_eq!(next(&mut called).await, [Cause::Object]);
+    assert_eq!(next(&mut called).await, [Trigger::Object]);
     stop.and_wait(running).await.unwrap();
     assert!(called.recv().await.is_none(), "the change of the label did not pass");
 }
@@ -210,15 +210,15 @@ async fn q4_a_handle_triggers_reconciliations_and_has_the_metrics() {
     let (stop, stopped) = Stop::pair();
     let controller = Controller::new("test", &informer).until(stopped);
     let handle = controller.handle();
-    type Calls = mpsc::UnboundedSender<(String, Vec<Cause>)>;
+    type Calls = mpsc::UnboundedSender<(String, Vec<Trigger>)>;
     async fn reconcile(calls: Arc<Calls>, context: Context<ConfigMap>) -> Result<Outcome, Failure> {
-        let _ = calls.send((context.key().to_string(), context.causes().iter().collect()));
+        let _ = calls.send((context.key().to_string(), context.triggers().iter().collect()));
         if context.object().is_none() { Err(Failure::give_up("there is none")) } else { Ok(Outcome::Done) }
     }
     let running = tokio::spawn(controller.run(world.client.clone(), with(calls, reconcile)));
-    assert_eq!(next(&mut called).await, ("shop/a".to_owned(), vec![Cause::Initial]));
+    assert_eq!(next(&mut called).await, ("shop/a".to_owned(), vec![Trigger::Initial]));
     handle.reconcile("shop/none".parse().unwrap());
-    assert_eq!(next(&mut called).await, ("shop/none".to_owned(), vec![Cause::Asked]));
+    assert_eq!(next(&mut called).await, ("shop/none".to_owned(), vec![Trigger::Asked]));
     stop.and_wait(running).await.unwrap();
     let text = handle.metrics().to_text(informer_controller::metrics::Format::Prometheus);
     for line in [

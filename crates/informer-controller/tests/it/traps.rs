@@ -18,7 +18,7 @@ use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 
 use crate::support::{LONG, Stop, World, map, maps, secrets};
 
-/// What should come does so within this time.
+/// Expected events come within this time.
 const SOON: Duration = Duration::from_secs(5);
 
 async fn soon<T>(calls: &mut UnboundedReceiver<T>) -> Option<T> {
@@ -223,7 +223,7 @@ async fn q7_a_write_outside_of_a_field_selection_does_not_wait() {
         calls: Arc<UnboundedSender<u32>>,
         context: Context<ConfigMap>,
     ) -> Result<Outcome, Failure> {
-        let again = context.causes().contains(informer_controller::Cause::Again);
+        let again = context.triggers().contains(informer_controller::Trigger::Again);
         let _ = calls.send(u32::from(again));
         if again {
             return Ok(Outcome::Done);
@@ -258,7 +258,7 @@ async fn q7_a_write_outside_of_a_share_does_not_wait() {
         calls: Arc<UnboundedSender<u32>>,
         context: Context<ConfigMap>,
     ) -> Result<Outcome, Failure> {
-        let again = context.causes().contains(informer_controller::Cause::Again);
+        let again = context.triggers().contains(informer_controller::Trigger::Again);
         let _ = calls.send(u32::from(again));
         if again {
             return Ok(Outcome::Done);
@@ -480,7 +480,7 @@ async fn q7_a_write_that_takes_a_new_object_out_of_the_selection_is_awaited() {
     async fn reconcile(state: Arc<Children>, context: Context<ConfigMap>) -> Result<Outcome, Failure> {
         let child = context.get(&state.secrets, "shop/child")?;
         let _ = state.seen.send(child.iter().len());
-        if !context.causes().contains(informer_controller::Cause::Initial) {
+        if !context.triggers().contains(informer_controller::Trigger::Initial) {
             return Ok(Outcome::Done);
         }
         let labels = Some([("app".to_owned(), "x".to_owned())].into());

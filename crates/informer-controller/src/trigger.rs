@@ -5,7 +5,7 @@ use std::fmt;
 /// One reason for a reconciliation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Cause {
+pub enum Trigger {
     /// The object belongs to the initial list, of this process or of a source that was added.
     Initial,
     /// The object itself was added, changed or deleted.
@@ -26,35 +26,35 @@ pub enum Cause {
     Asked,
 }
 
-const ALL: [Cause; 9] = [
-    Cause::Initial,
-    Cause::Object,
-    Cause::Resync,
-    Cause::Related,
-    Cause::Retry,
-    Cause::Again,
-    Cause::Interrupted,
-    Cause::Leading,
-    Cause::Asked,
+const ALL: [Trigger; 9] = [
+    Trigger::Initial,
+    Trigger::Object,
+    Trigger::Resync,
+    Trigger::Related,
+    Trigger::Retry,
+    Trigger::Again,
+    Trigger::Interrupted,
+    Trigger::Leading,
+    Trigger::Asked,
 ];
 
 /// The reasons for one reconciliation. They are several if an object waits when the second one comes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Causes(u32);
+pub struct Triggers(u32);
 
-impl Cause {
+impl Trigger {
     const fn bit(self) -> u32 {
         1 << self as u32
     }
 }
 
-impl Causes {
-    /// Besides the causes: the bit of a key whose object this process has seen to go.
+impl Triggers {
+    /// Besides the triggers: the bit of a key whose object this process has seen to go.
     pub(crate) const GONE: u32 = 1 << 31;
 
-    /// Whether `cause` is among them.
-    pub fn contains(self, cause: Cause) -> bool {
-        self.0 & cause.bit() != 0
+    /// Whether `trigger` is among them.
+    pub fn contains(self, trigger: Trigger) -> bool {
+        self.0 & trigger.bit() != 0
     }
 
     /// Whether this process saw the object go since it was last reconciled.
@@ -63,8 +63,8 @@ impl Causes {
     }
 
     /// All of them.
-    pub fn iter(self) -> impl Iterator<Item = Cause> {
-        ALL.into_iter().filter(move |cause| self.contains(*cause))
+    pub fn iter(self) -> impl Iterator<Item = Trigger> {
+        ALL.into_iter().filter(move |trigger| self.contains(*trigger))
     }
 
     pub(crate) fn from_bits(bits: u32) -> Self {
@@ -76,13 +76,13 @@ impl Causes {
     }
 }
 
-impl From<Cause> for Causes {
-    fn from(cause: Cause) -> Self {
-        Self(cause.bit())
+impl From<Trigger> for Triggers {
+    fn from(trigger: Trigger) -> Self {
+        Self(trigger.bit())
     }
 }
 
-impl fmt::Debug for Causes {
+impl fmt::Debug for Triggers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.iter()).finish()
     }
@@ -93,10 +93,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_cause_has_a_bit_of_its_own() {
-        let bits = ALL.map(Cause::bit);
+    fn each_trigger_has_a_bit_of_its_own() {
+        let bits = ALL.map(Trigger::bit);
         assert_eq!(bits.iter().fold(0, |all, bit| all | bit).count_ones() as usize, ALL.len());
-        let causes = Causes::from_bits(Cause::Retry.bit() | Cause::Object.bit());
-        assert_eq!(causes.iter().collect::<Vec<_>>(), [Cause::Object, Cause::Retry]);
+        let triggers = Triggers::from_bits(Trigger::Retry.bit() | Trigger::Object.bit());
+        assert_eq!(triggers.iter().collect::<Vec<_>>(), [Trigger::Object, Trigger::Retry]);
     }
 }
