@@ -1,12 +1,13 @@
 //! The state of one run: the server, what happened so far, and what the bench still has in store.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::ThreadId;
 use std::time::Duration;
 
 use fastrand::Rng;
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 use serve::ServeOptions;
 use testapi::{Api, Gvr};
@@ -103,7 +104,7 @@ impl Cluster {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.heartbeat.fetch_add(1, Ordering::Relaxed);
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// The time since the start of the run.

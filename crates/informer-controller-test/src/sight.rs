@@ -1,8 +1,8 @@
 //! The view of a replica's watches and lists: everything, or less for a while.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 /// The sight of one replica, which the bench changes and all its watches follow.
@@ -24,12 +24,8 @@ struct Limits {
 }
 
 impl Sight {
-    fn limits(&self) -> MutexGuard<'_, Limits> {
-        self.limits.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn change(&self, change: impl FnOnce(&mut Limits)) {
-        change(&mut self.limits());
+        change(&mut self.limits.lock());
         self.changed.notify_waiters();
     }
 
@@ -60,18 +56,18 @@ impl Sight {
     }
 
     pub(crate) fn frozen(&self) -> Option<u64> {
-        self.limits().frozen
+        self.limits.lock().frozen
     }
 
     pub(crate) fn forgotten(&self, resource: &str) -> u64 {
-        self.limits().forgotten.get(resource).copied().unwrap_or(0)
+        self.limits.lock().forgotten.get(resource).copied().unwrap_or(0)
     }
 
     /// Waits until the watch of a resource stands still, or until it goes on.
     pub(crate) async fn until(&self, resource: &str, still: bool) {
         loop {
             let changed = self.changed.notified();
-            if self.limits().holds(resource) == still {
+            if self.limits.lock().holds(resource) == still {
                 return;
             }
             changed.await;

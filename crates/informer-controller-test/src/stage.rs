@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use crate::end_state::EndState;
 use crate::history::History;
@@ -58,12 +60,12 @@ impl Stage {
         for _ in 0..workers {
             let (stage, basis, next, results) = (stage.clone(), basis.clone(), next.clone(), results.clone());
             std::thread::spawn(move || {
-                let draw = || next.lock().unwrap_or_else(PoisonError::into_inner).next();
+                let draw = || next.lock().next();
                 while let Some(seed) = draw() {
                     let found = stage.rehearse_one(seed, &basis);
                     if found.trouble.is_some() {
                         // No further seeds; those that run end.
-                        *next.lock().unwrap_or_else(PoisonError::into_inner) = 0..0;
+                        *next.lock() = 0..0;
                     }
                     if results.send(found).is_err() {
                         return;

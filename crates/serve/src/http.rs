@@ -9,13 +9,14 @@ mod request;
 mod tls;
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::{Request, Response};
+use parking_lot::Mutex;
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -175,7 +176,7 @@ impl ServerState {
     ) {
         // Otherwise a small event would wait for the acknowledgement of the previous one.
         let _ = stream.set_nodelay(true);
-        let closed = self.open.lock().unwrap_or_else(PoisonError::into_inner).child_token();
+        let closed = self.open.lock().child_token();
         let connection = Connection {
             info: ConnectionInfo {
                 id: self.next_id.fetch_add(1, Ordering::Relaxed),
@@ -224,7 +225,7 @@ impl Serving {
 
     /// Closes all connections in the middle of their traffic, like a server that is killed.
     pub fn disconnect_all(&self) {
-        let mut open = self.state.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.state.open.lock();
         std::mem::replace(&mut *open, CancellationToken::new()).cancel();
     }
 
@@ -248,7 +249,7 @@ impl Serving {
         self.state.drain.cancel();
         self.state.tasks.close();
         // Not replaced: a connection that is being accepted right now ends too.
-        self.state.open.lock().unwrap_or_else(PoisonError::into_inner).cancel();
+        self.state.open.lock().cancel();
     }
 }
 

@@ -1,9 +1,10 @@
 //! The state that all parts of the server use: objects, resources and options.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use parking_lot::{Mutex, RwLock};
 use serve::{Resource, Resources, ServeOptions, ServerVersion};
 
 use crate::definitions::Definition;
@@ -100,22 +101,22 @@ impl Core {
     }
 
     pub(crate) fn resources(&self) -> Arc<Resources> {
-        Arc::clone(&self.served.read().unwrap_or_else(PoisonError::into_inner).resources)
+        Arc::clone(&self.served.read().resources)
     }
 
     pub(crate) fn definition(&self, resource: &GroupResource) -> Option<Arc<Definition>> {
-        self.served.read().unwrap_or_else(PoisonError::into_inner).definitions.get(resource).cloned()
+        self.served.read().definitions.get(resource).cloned()
     }
 
     pub(crate) fn definitions(&self) -> BTreeMap<GroupResource, Arc<Definition>> {
-        self.served.read().unwrap_or_else(PoisonError::into_inner).definitions.clone()
+        self.served.read().definitions.clone()
     }
 
     /// Serves these custom resources from now on.
     pub(crate) fn serve_definitions(&self, definitions: BTreeMap<GroupResource, Arc<Definition>>) {
         let custom = definitions.values().flat_map(|definition| definition.resources.iter().cloned());
         let resources = Arc::new(builtin::resources().into_iter().chain(custom).collect());
-        *self.served.write().unwrap_or_else(PoisonError::into_inner) = Served { resources, definitions };
+        *self.served.write() = Served { resources, definitions };
     }
 
     /// The objects of a resource.
@@ -129,21 +130,21 @@ impl Core {
 
     /// A random uid (RFC 9562, version 4).
     pub(crate) fn new_uid(&self) -> String {
-        let bits = self.random.lock().unwrap_or_else(PoisonError::into_inner).u128(..);
+        let bits = self.random.lock().u128(..);
         let bits = bits & !(0xf << 76) & !(0x3 << 62) | (0x4 << 76) | (0x2 << 62);
         let hex = format!("{bits:032x}");
         format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
     }
 
     pub(crate) fn random_u16(&self) -> u16 {
-        self.random.lock().unwrap_or_else(PoisonError::into_inner).u16(..)
+        self.random.lock().u16(..)
     }
 
     /// A name for `generateName`: the prefix and five random letters.
     pub(crate) fn generated_name(&self, prefix: &str) -> String {
         const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
         const MAX: usize = 63;
-        let mut random = self.random.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut random = self.random.lock();
         let mut name: String = prefix.chars().take(MAX - 5).collect();
         name.extend((0..5).map(|_| char::from(LETTERS[random.usize(..LETTERS.len())])));
         name

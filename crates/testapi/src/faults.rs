@@ -29,9 +29,10 @@ mod running;
 mod stage;
 mod words;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use http::{HeaderMap, Response, StatusCode};
+use parking_lot::Mutex;
 use serve::Body;
 
 use crate::{Call, Verb};
@@ -129,7 +130,7 @@ impl Faults {
     /// Disarms everything and shows hidden resources. Responses that have met a fault keep it: a stalled one stays
     /// stalled.
     pub fn clear(&self) {
-        for rule in self.rules().drain(..) {
+        for rule in self.0.rules.lock().drain(..) {
             Armed(rule).disarm();
         }
         self.0.hidden.clear();
@@ -137,7 +138,7 @@ impl Faults {
 
     /// The armed faults, one line each.
     pub fn armed(&self) -> Vec<String> {
-        self.rules().iter().filter(|rule| rule.is_armed()).map(ToString::to_string).collect()
+        self.0.rules.lock().iter().filter(|rule| rule.is_armed()).map(ToString::to_string).collect()
     }
 
     /// The last 10,000 faults that took effect, oldest first.
@@ -162,7 +163,7 @@ impl Faults {
 
     /// The faults that a request meets.
     pub(crate) fn meet(&self, call: &Arc<Call>) -> Plan {
-        let mut rules = self.rules();
+        let mut rules = self.0.rules.lock();
         rules.retain(|rule| rule.is_armed());
         let mut counted = false;
         let mut hits = Vec::new();
@@ -203,11 +204,7 @@ impl Faults {
 
     fn arm(&self, rule: Rule) -> Armed {
         let rule = Arc::new(rule);
-        self.rules().push(rule.clone());
+        self.0.rules.lock().push(rule.clone());
         Armed(rule)
-    }
-
-    fn rules(&self) -> std::sync::MutexGuard<'_, Vec<Arc<Rule>>> {
-        self.0.rules.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,9 +1,10 @@
 //! The request log of a server.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use http::StatusCode;
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::Call;
@@ -47,17 +48,17 @@ impl Requests {
 
     /// All remembered requests, oldest first.
     pub fn all(&self) -> Vec<Logged> {
-        self.log().entries.iter().cloned().collect()
+        self.0.log.lock().entries.iter().cloned().collect()
     }
 
     /// The requests that match, oldest first.
     pub fn matching(&self, matcher: &Matcher) -> Vec<Logged> {
-        self.log().entries.iter().filter(|logged| matcher.matches(&logged.call)).cloned().collect()
+        self.0.log.lock().entries.iter().filter(|logged| matcher.matches(&logged.call)).cloned().collect()
     }
 
     /// How many requests match, answered or not.
     pub fn count(&self, matcher: &Matcher) -> usize {
-        self.log().entries.iter().filter(|logged| matcher.matches(&logged.call)).count()
+        self.0.log.lock().entries.iter().filter(|logged| matcher.matches(&logged.call)).count()
     }
 
     /// Waits until this many matching requests have been answered, or their responses begun, and returns them. To wait
@@ -73,12 +74,12 @@ impl Requests {
 
     /// Clears the log; numbers go on.
     pub fn clear(&self) {
-        self.log().entries.clear();
+        self.0.log.lock().entries.clear();
     }
 
     /// Adds a request under its number.
     pub(crate) fn add(&self, call: impl FnOnce(u64) -> Call) -> Arc<Call> {
-        let mut log = self.log();
+        let mut log = self.0.log.lock();
         log.last += 1;
         let call = Arc::new(call(log.last));
         if log.entries.len() == REQUESTS_MAX {
@@ -91,7 +92,7 @@ impl Requests {
     }
 
     pub(crate) fn answer(&self, number: u64, status: StatusCode) {
-        let mut log = self.log();
+        let mut log = self.0.log.lock();
         if let Some(logged) = log.entries.iter_mut().rev().find(|logged| logged.call.number == number) {
             logged.status = Some(status);
         }
@@ -102,17 +103,14 @@ impl Requests {
     async fn wait(&self, wanted: impl Fn(&Logged) -> bool, count: usize) -> Vec<Logged> {
         let mut changed = self.0.changed.subscribe();
         loop {
-            let found: Vec<_> = self.log().entries.iter().filter(|logged| wanted(logged)).cloned().collect();
+            let found: Vec<_> =
+                self.0.log.lock().entries.iter().filter(|logged| wanted(logged)).cloned().collect();
             if found.len() >= count {
                 return found;
             }
             // The sender is borrowed, so the channel cannot be closed.
             let _ = changed.changed().await;
         }
-    }
-
-    fn log(&self) -> MutexGuard<'_, Log> {
-        self.0.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

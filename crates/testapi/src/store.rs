@@ -11,9 +11,10 @@ mod objects;
 mod text;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use serve::Object;
 
 pub use backup::Backup;
@@ -67,25 +68,25 @@ impl Store {
 
     /// Waits for the right to write. A thread that already has it would wait forever.
     pub(crate) fn writer(&self) -> Writer<'_> {
-        let writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let writing = self.writing.lock();
         Writer { store: self, _writing: writing }
     }
 
     pub(crate) fn objects(&self, resource: &GroupResource) -> Option<Objects> {
-        let collections = self.collections.read().unwrap_or_else(PoisonError::into_inner);
+        let collections = self.collections.read();
         collections.get(resource).cloned()
     }
 
     /// The objects of a resource; adds the resource if it is new.
     pub(crate) fn open(&self, resource: GroupResource) -> Objects {
-        let mut collections = self.collections.write().unwrap_or_else(PoisonError::into_inner);
+        let mut collections = self.collections.write();
         let new = || Objects::new(Arc::clone(&self.revision), self.history);
         collections.entry(resource).or_insert_with(new).clone()
     }
 
     /// Removes a resource: its objects disappear without events, and its watches end.
     pub(crate) fn close(&self, resource: &GroupResource) {
-        let mut collections = self.collections.write().unwrap_or_else(PoisonError::into_inner);
+        let mut collections = self.collections.write();
         if let Some(objects) = collections.remove(resource) {
             objects.end_watches();
         }
@@ -103,7 +104,7 @@ impl Store {
     }
 
     fn all(&self) -> Vec<(GroupResource, Objects)> {
-        let collections = self.collections.read().unwrap_or_else(PoisonError::into_inner);
+        let collections = self.collections.read();
         collections.iter().map(|(resource, objects)| (resource.clone(), objects.clone())).collect()
     }
 }

@@ -1,9 +1,10 @@
 //! Authentication: bearer tokens and their users.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use http::{HeaderMap, header};
+use parking_lot::RwLock;
 
 /// The user of a request without credentials.
 pub(crate) const ANONYMOUS: &str = "system:anonymous";
@@ -29,7 +30,7 @@ impl Tokens {
     /// Accepts a token from now on. Changes nothing on an open server.
     pub fn add(&self, token: &str, user: &str) {
         if let Some(users) = &self.0.users {
-            users.write().unwrap_or_else(PoisonError::into_inner).insert(token.to_owned(), user.to_owned());
+            users.write().insert(token.to_owned(), user.to_owned());
         }
     }
 
@@ -37,14 +38,14 @@ impl Tokens {
     /// nothing on an open server.
     pub fn expire(&self, token: &str) {
         if let Some(users) = &self.0.users {
-            users.write().unwrap_or_else(PoisonError::into_inner).remove(token);
+            users.write().remove(token);
         }
     }
 
     /// Accepts a new token in the place of another, for the same user; `false` if the old one is unknown.
     pub fn rotate(&self, old: &str, new: &str) -> bool {
         let Some(users) = &self.0.users else { return false };
-        let mut users = users.write().unwrap_or_else(PoisonError::into_inner);
+        let mut users = users.write();
         match users.remove(old) {
             Some(user) => users.insert(new.to_owned(), user).is_none(),
             None => false,
@@ -53,7 +54,7 @@ impl Tokens {
 
     /// A token of a user, if one is accepted.
     pub fn of(&self, user: &str) -> Option<String> {
-        let users = self.0.users.as_ref()?.read().unwrap_or_else(PoisonError::into_inner);
+        let users = self.0.users.as_ref()?.read();
         users.iter().find(|(_, of)| *of == user).map(|(token, _)| token.clone())
     }
 
@@ -64,7 +65,7 @@ impl Tokens {
             return self.0.anonymous.then(|| ANONYMOUS.to_owned());
         };
         let (scheme, token) = credentials.to_str().ok()?.split_once(' ')?;
-        let users = users.read().unwrap_or_else(PoisonError::into_inner);
+        let users = users.read();
         scheme.eq_ignore_ascii_case("bearer").then(|| users.get(token.trim()).cloned())?
     }
 }

@@ -2,9 +2,9 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
+use parking_lot::Mutex;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::runtime::Handle;
 
@@ -39,11 +39,11 @@ impl Gate {
     }
 
     pub(super) fn close(&self) {
-        self.state().listener = None;
+        self.state.lock().listener = None;
     }
 
     pub(super) fn reopen(&self) -> io::Result<()> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.listener.is_none() {
             let _context = self.runtime.enter();
             state.listener = Some(listen(self.address)?);
@@ -60,13 +60,9 @@ impl Gate {
     }
 
     fn poll_accept(&self, context: &mut Context<'_>) -> Poll<io::Result<(TcpStream, SocketAddr)>> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.waiting = Some(context.waker().clone());
         state.listener.as_ref().map_or(Poll::Pending, |listener| listener.poll_accept(context))
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

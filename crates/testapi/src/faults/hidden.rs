@@ -1,10 +1,10 @@
 //! Resources that are hidden for a while: 404 for their requests, and absent from discovery.
 
 use std::collections::BTreeSet;
-use std::sync::{PoisonError, RwLock};
 
 use http::{HeaderMap, Response, StatusCode, header};
 use http_body_util::BodyExt;
+use parking_lot::RwLock;
 use serde_json::Value;
 use serve::{Body, full};
 
@@ -17,19 +17,19 @@ pub(super) struct Hidden(RwLock<BTreeSet<String>>);
 
 impl Hidden {
     pub(super) fn hide(&self, resource: &str) {
-        self.0.write().unwrap_or_else(PoisonError::into_inner).insert(resource.to_owned());
+        self.0.write().insert(resource.to_owned());
     }
 
     pub(super) fn show(&self, resource: &str) {
-        self.0.write().unwrap_or_else(PoisonError::into_inner).remove(resource);
+        self.0.write().remove(resource);
     }
 
     pub(super) fn clear(&self) {
-        self.0.write().unwrap_or_else(PoisonError::into_inner).clear();
+        self.0.write().clear();
     }
 
     fn all(&self) -> BTreeSet<String> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.read().clone()
     }
 
     /// The response to a request for a hidden resource.
@@ -47,7 +47,7 @@ impl Hidden {
     /// Whether a response may list hidden resources.
     pub(super) fn concerns(&self, call: &Call) -> bool {
         let discovery = call.path.starts_with("/api") && call.target.is_none();
-        discovery && !self.0.read().unwrap_or_else(PoisonError::into_inner).is_empty()
+        discovery && !self.0.read().is_empty()
     }
 
     /// Makes discovery uncompressed and JSON, so that it can be filtered.

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::str::FromStr;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 use super::fault::{Fault, Point, Refusal, StreamError};
 use super::matcher::Matcher;
@@ -215,7 +216,7 @@ impl Random {
         let key = (call.verb, what);
         let mut random = fastrand::Rng::with_seed(self.seed ^ hash(&key));
         let count = {
-            let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut counts = self.counts.lock();
             let count = counts.entry(key).or_default();
             *count += 1;
             *count

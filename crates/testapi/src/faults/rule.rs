@@ -1,9 +1,10 @@
 //! Armed faults and their effects.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use super::fault::Fault;
@@ -173,7 +174,7 @@ impl Record {
     }
 
     pub(super) fn all(&self) -> Vec<Fired> {
-        self.fired.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+        self.fired.lock().iter().cloned().collect()
     }
 
     pub(super) fn hits(&self) -> u64 {
@@ -185,7 +186,7 @@ impl Record {
     }
 
     fn add(&self, fired: Fired) {
-        let mut all = self.fired.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.fired.lock();
         if all.len() == FIRED_MAX {
             all.pop_front();
         }

@@ -1,7 +1,8 @@
 //! Running watches and actions on them.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
@@ -78,14 +79,14 @@ impl Watches {
     /// Registers a watch until the receiver is dropped.
     pub(super) fn add(&self, call: Arc<Call>) -> mpsc::UnboundedReceiver<Order> {
         let (orders, receiver) = mpsc::unbounded_channel();
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.lock();
         all.retain(|live| !live.orders.is_closed());
         all.push(Live { call, orders });
         receiver
     }
 
     pub(super) fn matching(&self, matcher: &Matcher) -> Running {
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.0.lock();
         let running = all.iter().filter(|live| !live.orders.is_closed() && matcher.matches(&live.call));
         Running(running.cloned().collect())
     }

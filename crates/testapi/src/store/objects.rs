@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, ready};
+use parking_lot::{RwLock, RwLockWriteGuard};
 use serve::{Batch, Change, Collection, CollectionError, Event, Events, Listing, Object, Range, Status};
 use tokio::sync::Notify;
 
@@ -45,30 +46,30 @@ impl Objects {
     }
 
     pub(crate) fn current(&self, namespace: &str, name: &str) -> Option<Arc<Object>> {
-        self.read().objects.get(&Key::new(namespace, name)).cloned()
+        self.inner.state.read().objects.get(&Key::new(namespace, name)).cloned()
     }
 
     /// All objects, or those of a namespace.
     pub(crate) fn all(&self, namespace: Option<&str>) -> Vec<Arc<Object>> {
         let range = Range { namespace: namespace.map(Into::into), after: None };
-        self.read().within(&range).map(|(_, object)| Arc::clone(object)).collect()
+        self.inner.state.read().within(&range).map(|(_, object)| Arc::clone(object)).collect()
     }
 
     /// Whether a namespace has no objects.
     pub(crate) fn is_empty_in(&self, namespace: &str) -> bool {
         let range = Range { namespace: Some(namespace.into()), after: None };
-        self.read().within(&range).next().is_none()
+        self.inner.state.read().within(&range).next().is_none()
     }
 
     pub(super) fn put(&self, object: Arc<Object>) {
-        let mut state = self.write();
+        let mut state = self.inner.state.write();
         let previous = state.objects.insert(Key::of(&object), Arc::clone(&object));
         let change = if previous.is_some() { Change::Modified } else { Change::Added };
         self.log(state, Event { change, object, previous });
     }
 
     pub(super) fn remove(&self, last: Arc<Object>) {
-        let mut state = self.write();
+        let mut state = self.inner.state.write();
         if let Some(previous) = state.objects.remove(&Key::of(&last)) {
             self.log(state, Event { change: Change::Deleted, object: last, previous: Some(previous) });
         }
@@ -82,31 +83,23 @@ impl Objects {
     }
 
     pub(super) fn compact(&self) {
-        let mut state = self.write();
+        let mut state = self.inner.state.write();
         let now = self.inner.revision.load(Ordering::Acquire);
         state.log.compact(now);
     }
 
     pub(super) fn end_watches(&self) {
-        self.write().age += 1;
+        self.inner.state.write().age += 1;
         self.inner.news.notify_waiters();
     }
 
     /// Replaces all objects, discards history, and ends the watches of the former objects.
     pub(super) fn replace(&self, objects: Vec<Arc<Object>>, revision: u64) {
-        let mut state = self.write();
+        let mut state = self.inner.state.write();
         state.objects = objects.into_iter().map(|object| (Key::of(&object), object)).collect();
         state.log.compact(revision);
         drop(state);
         self.end_watches();
-    }
-
-    fn read(&self) -> RwLockReadGuard<'_, State> {
-        self.inner.state.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, State> {
-        self.inner.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Checks that the history reaches back to `at`.
@@ -119,7 +112,7 @@ impl Objects {
     }
 
     fn get_at(&self, key: &Key, at: Option<u64>) -> Result<Option<Arc<Object>>, CollectionError> {
-        let state = self.read();
+        let state = self.inner.state.read();
         let revision = self.known(at)?;
         if at.is_some() {
             let position = state.log.position(revision)?;
@@ -131,7 +124,7 @@ impl Objects {
     }
 
     fn list_at(&self, range: &Range, at: Option<u64>) -> Result<Listing, CollectionError> {
-        let state = self.read();
+        let state = self.inner.state.read();
         let revision = self.known(at)?;
         if at.is_none() {
             let objects = state.within(range).map(|(_, object)| Arc::clone(object)).collect();
@@ -203,7 +196,7 @@ impl Collection for Objects {
     }
 
     fn events(&self, after: u64) -> Result<Box<dyn Events>, CollectionError> {
-        let state = self.read();
+        let state = self.inner.state.read();
         let position = state.log.position(after)?;
         let age = state.age;
         drop(state);
@@ -222,7 +215,7 @@ struct Cursor {
 impl Cursor {
     /// The events after the position; empty if there are none.
     fn take(&mut self) -> Result<Batch, CollectionError> {
-        let state = self.objects.read();
+        let state = self.objects.inner.state.read();
         if state.age != self.age {
             return Err(CollectionError::Gone);
         }
@@ -253,7 +246,7 @@ impl Events for Cursor {
     }
 
     fn revision(&self) -> u64 {
-        let state = self.objects.read();
+        let state = self.objects.inner.state.read();
         let unread =
             state.log.from(self.position).map(|mut events| events.next().map(|event| event.object.revision));
         match unread {
