@@ -214,7 +214,7 @@ mod tests {
         Ok(controller.host(env.host()).run(env.client(), reconciler).await?)
     }
 
-    /// Whatever is disturbed, the copies are right in the end.
+    /// The copies are right in the end, under every disturbance.
     #[test]
     fn it_survives_what_a_cluster_does() {
         let all = json!({ "copy-to": "all" });

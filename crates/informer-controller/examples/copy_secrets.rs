@@ -167,7 +167,7 @@ mod tests {
         })
     }
 
-    /// What makes a secret a source.
+    /// The annotation that makes a secret a source.
     fn shop() -> Value {
         json!({ "labels": { SOURCE: "true" }, "annotations": { NAMESPACES: "team=shop" } })
     }
@@ -277,7 +277,7 @@ mod tests {
         Ok(controller.host(env.host()).run(env.client(), reconciler).await?)
     }
 
-    /// Whatever is disturbed, the copies are right in the end.
+    /// The copies are right in the end, under every disturbance.
     #[test]
     fn it_survives_what_a_cluster_does() {
         let team = |name: &str| json!({ "metadata": { "labels": { "team": name } } });

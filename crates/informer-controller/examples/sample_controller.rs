@@ -245,7 +245,7 @@ mod tests {
         Ok(controller.run_elected(&election, env.client(), reconciler).await?)
     }
 
-    /// Whatever is disturbed, and with two candidates: the Deployments are right in the end, and only a leader wrote.
+    /// Under every disturbance, and with two candidates: the Deployments are right in the end, and only a leader wrote.
     #[test]
     fn it_survives_what_a_cluster_does() {
         Rehearsal::new(rehearsed)

@@ -1,4 +1,4 @@
-//! What caches of your cluster cost: starts an informer on every resource that it may list. It prints how many objects
+//! The costs of caches of your cluster: starts an informer on every resource that it may list. It prints how many objects
 //! there are, how large they are, what our caches take, and what those of client-go and kube-rs would take.
 //!
 //! It reads, and changes nothing. Resources that you may not list are named and left out.

@@ -1,4 +1,4 @@
-//! What HTTP/1.1 and HTTP/2 cost: syncs all pods once, or many selections of config maps, and prints the cost.
+//! The costs of HTTP/1.1 and HTTP/2: syncs all pods once, or many selections of config maps, and prints the cost.
 //!
 //! ```text
 //! cargo run --release -p informer --example http_versions -- 1 pods

@@ -135,7 +135,7 @@ async fn forward(mut client: TcpStream, server: (String, u16), mut gate: watch::
         let mut server = TcpStream::connect(server).await?;
         copy_bidirectional(&mut client, &mut server).await
     };
-    // Whatever ends the copy, the connection is closed.
+    // The connection is closed, for every reason that ends the copy.
     tokio::select! {
         _ = gate.wait_for(|connected| !connected) => {}
         _ = forwarding => {}

@@ -203,7 +203,7 @@ mod tests {
     fn the_page_has_every_public_name() {
         let page = include_str!("guide.rs");
         let texts: Vec<&str> = include_str!("lib.rs").split("pub use ").collect();
-        // What is hidden in the documentation is for crates of this project.
+        // Items that are hidden in the documentation are for crates of this project.
         let exports = texts.windows(2).filter(|texts| !texts[0].ends_with("#[doc(hidden)]\n"));
         let names =
             exports.filter_map(|texts| texts[1].split(';').next()).filter(|path| !path.contains("bytes, "));

@@ -1,4 +1,4 @@
-//! What is taken is known in memory only: a new process gives it away before it has met all holders. After
+//! A taken number is kept in memory only: a new process gives it away before it has met all holders. After
 //! <https://github.com/metallb/metallb/issues/1774> (again #2443, #2479): after a restart, the controller meets a service
 //! without an address before the one that has it, and gives both the same. Cilium's operator did so with pod CIDRs:
 //! <https://github.com/cilium/cilium/issues/21482>.
@@ -37,7 +37,7 @@ fn existing() -> Vec<Value> {
     vec![map("cherry"), map("date")]
 }
 
-/// What the user does, in this order: the verb, the config map's name, the body.
+/// The actions of the user, in this order: the verb, the config map's name, the body.
 fn actions() -> Vec<(&'static str, &'static str, Value)> {
     let note = json!({ "data": { "note": "still here" } });
     vec![("create", "banana", map("banana")), ("patch", "date", note), ("create", "apple", map("apple"))]
@@ -123,7 +123,7 @@ fn all_have_one(history: &History) -> Result<(), String> {
     Ok(())
 }
 
-/// Who has which number differs between good runs, so that secrets are not compared, but ruled.
+/// Good runs differ in the holders of the numbers, so that secrets are not compared, but ruled.
 fn rehearsal(rehearsal: Rehearsal) -> Rehearsal {
     rehearsal
         .objects(existing())

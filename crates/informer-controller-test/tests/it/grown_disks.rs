@@ -31,7 +31,7 @@ fn existing() -> Vec<Value> {
     vec![json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data })]
 }
 
-/// What the user does, in this order: the verb, the config map's name, the body.
+/// The actions of the user, in this order: the verb, the config map's name, the body.
 fn actions() -> Vec<(&'static str, &'static str, Value)> {
     ["20", "30", "40"].map(|size| ("patch", "queue", json!({ "data": { "size": size } }))).into()
 }

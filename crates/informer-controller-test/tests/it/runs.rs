@@ -1,4 +1,4 @@
-//! What the bench promises about runs.
+//! The promises of the bench about runs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

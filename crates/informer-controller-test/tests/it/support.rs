@@ -1,4 +1,4 @@
-//! What the controllers of the tests share: config maps that want secrets.
+//! Parts that the controllers of the tests share: config maps that want secrets.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -15,12 +15,12 @@ use serde_json::{Value, json};
 
 pub(crate) const NAMESPACE: &str = "shop";
 
-/// What every reconciler here has.
+/// The state of every reconciler here.
 pub(crate) struct State {
     pub(crate) secrets: Informer<Secret>,
     pub(crate) client: Client,
     pub(crate) external: External,
-    /// What a process remembers until it crashes.
+    /// The memory of a process until it crashes.
     pub(crate) memory: Mutex<BTreeMap<String, String>>,
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn child(of: &ConfigMap, name: Option<String>) -> Secret {
     Secret { metadata, ..Secret::default() }
 }
 
-/// What the user of a script does, in this order: the verb, the config map's name, the body.
+/// The actions of the user of a script, in this order: the verb, the config map's name, the body.
 pub(crate) async fn act(world: World, actions: Vec<(&'static str, &'static str, Value)>) {
     for (verb, name, body) in actions {
         let key = format!("{NAMESPACE}/{name}");

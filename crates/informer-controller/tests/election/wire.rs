@@ -15,7 +15,7 @@ use serde_json::Value;
 use testapi::{Api, Gvr};
 use tokio::time::{Instant, timeout};
 
-/// What happens to the requests of one candidate.
+/// The fate of the requests of one candidate.
 #[derive(Clone, Copy, Default, PartialEq)]
 pub(crate) enum Fault {
     #[default]

@@ -17,7 +17,7 @@ use crate::wireless::{Wireless, pass};
 const GRACE: Duration = Duration::from_secs(30);
 const SECOND: Duration = Duration::from_secs(1);
 
-/// What a reconciliation does.
+/// The behaviour of a reconciliation.
 #[derive(Debug)]
 enum Did {
     Begin(Context<ConfigMap>),
@@ -134,7 +134,7 @@ async fn what_does_not_end_within_the_grace_period_is_cut_off_and_writes_no_more
     assert_eq!(did, ["b ends", "a ends"]);
     assert_eq!(took, GRACE);
     assert_eq!(["a", "b", "c"].map(|name| is_stamped(&world, name)), [false, true, false]);
-    // Whoever has its context cannot write either.
+    // A holder of its context cannot write either.
     let context = cut.expect("it began");
     let late = json!({ "data": { "late": "yes" } });
     assert!(context.writer().unlocked().patch(context.object().unwrap(), late).await.is_err());

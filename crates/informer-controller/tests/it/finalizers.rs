@@ -15,7 +15,7 @@ use crate::support::{LONG, Stop, World, map, maps};
 
 const BUCKET: Finalizer = Finalizer::new("shop.example.com/bucket");
 
-/// What a reconciliation does outside.
+/// The effects of a reconciliation outside of the cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Done {
     Made,

@@ -1,4 +1,4 @@
-//! Whatever the name of an object is, a request reaches this object and no other one.
+//! A request reaches its object and no other one, for every valid name.
 
 use std::sync::Arc;
 

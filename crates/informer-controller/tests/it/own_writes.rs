@@ -150,7 +150,7 @@ async fn q7_a_write_without_an_answer_counts_as_carried_out() {
     assert_eq!(world.server.api().list(&secrets(), Some("shop")).unwrap().len(), 1);
 }
 
-/// What a reconciliation sees of the child.
+/// The state of the child in a reconciliation's view.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Child {
     Stays,

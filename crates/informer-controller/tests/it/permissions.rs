@@ -1,4 +1,4 @@
-//! What a controller may do is checked at its start.
+//! A controller checks its permissions when it starts.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

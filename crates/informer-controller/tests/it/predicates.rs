@@ -38,7 +38,7 @@ fn annotation(replica_set: &ReplicaSet) -> Option<String> {
     replica_set.metadata.annotations.as_ref()?.get("seen").cloned()
 }
 
-/// What passes a change of a replica set.
+/// The predicate that passes a change of a replica set.
 fn passes(change: &Change<ReplicaSet>) -> Vec<&'static str> {
     let field = changed::field(annotation);
     let either = changed::either(changed::generation, changed::labels);

@@ -24,7 +24,7 @@ async fn q1_q2_no_two_workers_have_one_item_and_each_sees_the_last_write() {
     for producer in producers {
         producer.await.unwrap();
     }
-    // What is delayed by up to a millisecond comes before the end.
+    // Items that are delayed by up to a millisecond come before the end.
     queue.add_after(u32::MAX, Duration::from_millis(2));
     while ledger.lock().unwrap().get(&u32::MAX).is_none() {
         tokio::task::yield_now().await;

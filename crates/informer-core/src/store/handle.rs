@@ -248,7 +248,7 @@ where
 /// Up to this many values of the former version are compared one by one.
 const FEW_BEFORE: usize = 4;
 
-/// Whose function an index has.
+/// The author of an index's function.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Author {
     User,

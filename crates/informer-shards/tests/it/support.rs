@@ -25,7 +25,7 @@ const SHORT: BackoffConfig = BackoffConfig {
     reset_after: Duration::from_secs(1),
 };
 
-/// What all members of a test do.
+/// The behaviour of all members of a test.
 pub(crate) type Acting = Arc<watch::Sender<Doing>>;
 
 #[derive(Default)]
@@ -184,7 +184,7 @@ pub(crate) fn map(namespace: &str, name: &str) -> Value {
     json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "namespace": namespace, "name": name } })
 }
 
-/// Who has stamped an object last.
+/// The member that stamped an object last.
 pub(crate) fn stamped(object: &Value) -> Option<&str> {
     object["metadata"]["annotations"]["by"].as_str()
 }

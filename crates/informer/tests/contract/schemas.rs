@@ -124,7 +124,7 @@ async fn l14_schemas_are_asked_for_once_by_all_and_at_most_at_the_pace() {
     factory.start();
     factory.wait_for_sync(LONG).await.unwrap();
     until("the schemas are known", || server.schema_questions() == 1).await;
-    // Whoever asked is gone, and somebody else asks.
+    // The caller is gone, and somebody else asks.
     informers.truncate(1);
     let begin = tokio::time::Instant::now();
     while begin.elapsed() < 10 * MINUTE {

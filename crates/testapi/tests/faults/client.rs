@@ -22,7 +22,7 @@ pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     body: Incoming,
-    /// What has come and was not read.
+    /// Received bytes that were not read.
     read: BytesMut,
 }
 
@@ -182,7 +182,7 @@ impl Answer {
         serde_json::from_str(&self.line().await.unwrap().unwrap()).unwrap()
     }
 
-    /// So many events of a watch.
+    /// This number of events of a watch.
     pub(crate) async fn events(&mut self, count: usize) -> Vec<String> {
         let mut events = Vec::new();
         for _ in 0..count {

@@ -169,7 +169,7 @@ async fn connections_are_refused_and_accepted_again_on_the_same_port() {
     api.refuse_connections();
     let refused = Client::try_connect(&api).await.err().unwrap();
     assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused);
-    // Those that are open go on.
+    // Open connections go on.
     create(&api, "b");
     assert_eq!(watch.events(1).await, ["ADDED b"]);
     api.accept_connections().unwrap();

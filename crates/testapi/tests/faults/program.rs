@@ -9,7 +9,7 @@ use crate::client::within;
 
 struct Program {
     child: Child,
-    /// What it has said, up to the address.
+    /// Its output, up to the address.
     said: Vec<String>,
 }
 

@@ -4,7 +4,7 @@ use testapi::faults::{Fired, Kind, Mix};
 
 use crate::client::{Client, MAPS, start_with};
 
-/// What a client meets that asks the same things.
+/// The faults that a client meets with the same requests.
 async fn met(seed: u64, mix: Mix) -> Vec<Fired> {
     let api = start_with(3).await;
     api.faults().random(seed, mix);

@@ -242,7 +242,7 @@ async fn a_script_may_refuse_in_its_own_words() {
     let api = start_with(1).await;
     let status = Status::new(Reason::Forbidden, "not on Sundays").about("", "configmaps", "a").retry_after(9);
     api.faults().on(Matcher::any().writing()).once(Fault::Answer(Box::new(status)));
-    // What reads is not meant.
+    // Requests that read are not meant.
     assert_eq!(get(&api, MAPS).await.status, 200);
     let delete = request(Method::DELETE, &format!("{MAPS}/a"), &[], "");
     let mut answer = Client::connect(&api).await.send(delete).await.unwrap();

@@ -150,7 +150,7 @@ async fn an_expired_token_is_refused_until_it_is_rotated() {
     let mut watch = Client::connect(&api).await.send(ask).await.unwrap();
     api.tokens().expire("old");
     assert_eq!(with_token(&api, Some("old")).await.0, 401);
-    // Who is in stays in.
+    // An open connection stays open.
     create(&api, "a");
     assert_eq!(watch.events(1).await, ["ADDED a"]);
     api.tokens().add("new", "jane");

@@ -19,7 +19,7 @@ use testapi::managed::{ApplyRequest, Ignored, Writer, apply, update};
 use testapi::schema::{self, TypeRef};
 use testapi::{managed, patch};
 
-/// What the server fills in after a patch.
+/// Values that the server fills in after a patch.
 const DEFAULTS: &[&str] = &[
     "terminationMessagePath",
     "terminationMessagePolicy",
@@ -93,7 +93,7 @@ impl Case<'_> {
                     difference("", &sorted_causes(&status.to_json()), &sorted_causes(answer))
                 }
                 Err(status) => Some(format!("refused: {}", status.to_json())),
-                // What a patch makes of an object may be invalid, which others find; but for what cannot be decoded.
+                // A patch may make an object invalid, which other checks find; only undecodable results count here.
                 Ok(ours) if is_refused && message.contains(" is invalid: ") => {
                     let at = message.find("json: cannot unmarshal");
                     let expected = at.map(|at| message[at..].to_owned());
@@ -178,7 +178,7 @@ impl Case<'_> {
         if is_refused {
             return Ok(patched);
         }
-        // What the patch made of the object, with what the server makes of it then.
+        // The result of the patch, with the changes that the server makes to it then.
         let entries = patched["metadata"].get("managedFields").cloned();
         let mut object = answer.clone();
         let metadata = object["metadata"].as_object_mut().unwrap();
@@ -210,7 +210,7 @@ impl Case<'_> {
         object
     }
 
-    /// What of an object is compared.
+    /// The compared part of an object.
     fn compared(&self, object: &Value) -> Value {
         match self.case["only"].as_str() {
             Some(part) => object["metadata"].get(part).cloned().unwrap_or(Value::Null),

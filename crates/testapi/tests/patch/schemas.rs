@@ -1,4 +1,4 @@
-//! What is known of types, and what the server says of objects that do not fit them.
+//! Knowledge of types, and the server's words for objects that do not fit them.
 
 use serde_json::{Value, json};
 use testapi::schema;

@@ -111,7 +111,7 @@ impl Server {
         self.send("PATCH", path, APPLY, config.to_string())
     }
 
-    /// What happened to a resource after a revision: change, name, revision.
+    /// The changes of a resource after a revision: change, name, revision.
     pub(crate) fn events(&self, api_version: &str, plural: &str, after: u64) -> Vec<(String, String, u64)> {
         let collection = self.api.collection(&testapi::Gvr::new(api_version, plural)).unwrap();
         let mut events = collection.events(after).unwrap();

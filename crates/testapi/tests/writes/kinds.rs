@@ -1,4 +1,4 @@
-//! What the server fills in of the commonest kinds.
+//! The defaults that the server fills in for the commonest kinds.
 
 use serde_json::{Value, json};
 

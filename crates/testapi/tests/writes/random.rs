@@ -11,7 +11,7 @@ use crate::fixture::{Server, config_map};
 
 type State = BTreeMap<(String, String), Value>;
 
-/// What should be there, at each revision since `start`.
+/// The expected objects, at each revision since `start`.
 struct Model {
     start: u64,
     states: Vec<State>,
