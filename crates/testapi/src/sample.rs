@@ -1,6 +1,6 @@
 //! Realistic objects in any number, from a seed.
 
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 
 use serde_json::Value;
 
@@ -19,6 +19,21 @@ const APPS: &[&str] = &[
     "mailer",
 ];
 const NODES: usize = 200;
+
+// Parts of a pod, in the order of fields in which servers write them.
+const POD: &str = include_str!("sample/pod.txt");
+const MANAGED_CONTAINER: &str = include_str!("sample/managed_container.txt");
+const MANAGED_VARIABLE: &str = include_str!("sample/managed_variable.txt");
+const MANAGED_CONDITION: &str = include_str!("sample/managed_condition.txt");
+const NODE_NAME: &str = include_str!("sample/node_name.txt");
+const CONTAINER: &str = include_str!("sample/container.txt");
+const VARIABLE: &str = include_str!("sample/variable.txt");
+const STATUS: &str = include_str!("sample/status.txt");
+const PENDING: &str = include_str!("sample/pending.txt");
+const CONDITION: &str = include_str!("sample/condition.txt");
+const WAITING: &str = include_str!("sample/waiting.txt");
+const RUNNING: &str = include_str!("sample/running.txt");
+const CONTAINER_STATUS: &str = include_str!("sample/container_status.txt");
 
 /// Realistic pods, about 9 KB of JSON each (from 5 to 16), with managedFields: in `namespaces` namespaces named
 /// `shop-0`, `shop-1` ...
@@ -109,222 +124,88 @@ impl Sample {
     }
 
     fn json(&self) -> String {
-        let mut out = String::with_capacity(12 << 10);
-        out.push_str(r#"{"kind":"Pod","apiVersion":"v1","metadata":"#);
-        self.metadata(&mut out);
-        out.push_str(r#","spec":"#);
-        self.spec(&mut out);
-        out.push_str(r#","status":"#);
-        self.status(&mut out);
-        out.push('}');
-        out
-    }
-
-    fn metadata(&self, out: &mut String) {
         let Self { app, namespace, replica_set, name, uid, owner_uid, ip, .. } = self;
-        let hash = &replica_set[app.len() + 1..];
-        let created = self.time(0);
-        put(
-            out,
-            format_args!(
-                r#"{{"name":"{name}","generateName":"{replica_set}-","namespace":"{namespace}","uid":"{uid}","generation":1,"creationTimestamp":"{created}","labels":{{"app.kubernetes.io/component":"server","app.kubernetes.io/instance":"{app}-{namespace}","app.kubernetes.io/managed-by":"Helm","app.kubernetes.io/name":"{app}","app.kubernetes.io/part-of":"shop","app.kubernetes.io/version":"1.{}.0","helm.sh/chart":"{app}-4.2.{}","pod-template-hash":"{hash}"}},"annotations":{{"checksum/config":"{uid}{owner_uid}","cni.projectcalico.org/containerID":"{uid}{hash}","cni.projectcalico.org/podIP":"{ip}/32","prometheus.io/path":"/metrics","prometheus.io/port":"9102","prometheus.io/scrape":"true"}},"ownerReferences":[{{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"{replica_set}","uid":"{owner_uid}","controller":true,"blockOwnerDeletion":true}}],"managedFields":["#,
-                self.day,
-                self.day % 7,
-            ),
-        );
-        self.managed_by_controller(out, &created);
-        out.push(',');
-        self.managed_by_kubelet(out);
-        out.push_str("]}");
-    }
-
-    fn managed_by_controller(&self, out: &mut String, created: &str) {
-        put(
-            out,
-            format_args!(
-                r#"{{"manager":"kube-controller-manager","operation":"Update","apiVersion":"v1","time":"{created}","fieldsType":"FieldsV1","fieldsV1":{{"f:metadata":{{"f:annotations":{{".":{{}},"f:checksum/config":{{}},"f:prometheus.io/path":{{}},"f:prometheus.io/port":{{}},"f:prometheus.io/scrape":{{}}}},"f:generateName":{{}},"f:labels":{{".":{{}},"f:app.kubernetes.io/component":{{}},"f:app.kubernetes.io/instance":{{}},"f:app.kubernetes.io/managed-by":{{}},"f:app.kubernetes.io/name":{{}},"f:app.kubernetes.io/part-of":{{}},"f:app.kubernetes.io/version":{{}},"f:helm.sh/chart":{{}},"f:pod-template-hash":{{}}}},"f:ownerReferences":{{".":{{}},"k:{{\"uid\":\"{}\"}}":{{}}}}}},"f:spec":{{"f:containers":{{"#,
-                self.owner_uid,
-            ),
-        );
-        for (index, container) in self.containers.iter().enumerate() {
-            let comma = if index > 0 { "," } else { "" };
-            put(
-                out,
-                format_args!(
-                    r#"{comma}"k:{{\"name\":\"{}\"}}":{{".":{{}},"f:env":{{".":{{}}"#,
-                    container.name
-                ),
-            );
-            for variable in 0..container.variables {
-                put(
-                    out,
-                    format_args!(
-                        r#","k:{{\"name\":\"{}\"}}":{{".":{{}},"f:name":{{}},"f:value":{{}}}}"#,
-                        variable_name(variable)
-                    ),
-                );
-            }
-            out.push_str(r#"},"f:image":{},"f:imagePullPolicy":{},"f:livenessProbe":{".":{},"f:failureThreshold":{},"f:httpGet":{".":{},"f:path":{},"f:port":{},"f:scheme":{}},"f:periodSeconds":{},"f:successThreshold":{},"f:timeoutSeconds":{}},"f:name":{},"f:ports":{".":{},"k:{\"containerPort\":8080,\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{},"f:name":{},"f:protocol":{}}},"f:readinessProbe":{".":{},"f:failureThreshold":{},"f:httpGet":{".":{},"f:path":{},"f:port":{},"f:scheme":{}},"f:periodSeconds":{},"f:successThreshold":{},"f:timeoutSeconds":{}},"f:resources":{".":{},"f:limits":{".":{},"f:memory":{}},"f:requests":{".":{},"f:cpu":{},"f:memory":{}}},"f:terminationMessagePath":{},"f:terminationMessagePolicy":{},"f:volumeMounts":{".":{},"k:{\"mountPath\":\"/etc/config\"}":{".":{},"f:mountPath":{},"f:name":{},"f:readOnly":{}}}}"#);
-        }
-        out.push_str(r#"},"f:dnsPolicy":{},"f:enableServiceLinks":{},"f:restartPolicy":{},"f:schedulerName":{},"f:securityContext":{},"f:serviceAccount":{},"f:serviceAccountName":{},"f:terminationGracePeriodSeconds":{},"f:volumes":{".":{},"k:{\"name\":\"config\"}":{".":{},"f:configMap":{".":{},"f:defaultMode":{},"f:name":{}},"f:name":{}}}}}}"#);
-    }
-
-    fn managed_by_kubelet(&self, out: &mut String) {
-        put(
-            out,
-            format_args!(
-                r#"{{"manager":"kubelet","operation":"Update","apiVersion":"v1","time":"{}","fieldsType":"FieldsV1","fieldsV1":{{"f:status":{{"f:conditions":{{"#,
-                self.time(9)
-            ),
-        );
-        for (index, condition) in CONDITIONS.iter().enumerate() {
-            let comma = if index > 0 { "," } else { "" };
-            put(
-                out,
-                format_args!(
-                    r#"{comma}"k:{{\"type\":\"{condition}\"}}":{{".":{{}},"f:lastProbeTime":{{}},"f:lastTransitionTime":{{}},"f:observedGeneration":{{}},"f:status":{{}},"f:type":{{}}}}"#
-                ),
-            );
-        }
-        put(
-            out,
-            format_args!(
-                r#"}},"f:containerStatuses":{{}},"f:hostIP":{{}},"f:hostIPs":{{}},"f:observedGeneration":{{}},"f:phase":{{}},"f:podIP":{{}},"f:podIPs":{{".":{{}},"k:{{\"ip\":\"{}\"}}":{{".":{{}},"f:ip":{{}}}}}},"f:startTime":{{}}}}}},"subresource":"status"}}"#,
-                self.ip
-            ),
-        );
-    }
-
-    fn spec(&self, out: &mut String) {
-        out.push_str(r#"{"volumes":[{"name":"config","configMap":{"name":""#);
-        put(
-            out,
-            format_args!(
-                r#"{}-config","defaultMode":420}}}},{{"name":"kube-api-access-{}","projected":{{"sources":[{{"serviceAccountToken":{{"expirationSeconds":3607,"path":"token"}}}},{{"configMap":{{"name":"kube-root-ca.crt","items":[{{"key":"ca.crt","path":"ca.crt"}}]}}}},{{"downwardAPI":{{"items":[{{"path":"namespace","fieldRef":{{"apiVersion":"v1","fieldPath":"metadata.namespace"}}}}]}}}}],"defaultMode":420}}}}],"containers":["#,
-                self.app,
-                &self.uid[..5],
-            ),
-        );
-        for (index, container) in self.containers.iter().enumerate() {
-            if index > 0 {
-                out.push(',');
-            }
-            self.container(out, container);
-        }
-        put(
-            out,
-            format_args!(
-                r#"],"restartPolicy":"Always","terminationGracePeriodSeconds":30,"dnsPolicy":"ClusterFirst","serviceAccountName":"{app}","serviceAccount":"{app}""#,
-                app = self.app
-            ),
-        );
-        if self.phase != Phase::Pending {
-            put(out, format_args!(r#","nodeName":"node-{}.shop.internal""#, self.node));
-        }
-        out.push_str(r#","securityContext":{"runAsUser":1000,"runAsNonRoot":true,"fsGroup":1000},"schedulerName":"default-scheduler","tolerations":[{"key":"node.kubernetes.io/not-ready","operator":"Exists","effect":"NoExecute","tolerationSeconds":300},{"key":"node.kubernetes.io/unreachable","operator":"Exists","effect":"NoExecute","tolerationSeconds":300}],"priority":0,"enableServiceLinks":true,"preemptionPolicy":"PreemptLowerPriority"}"#);
-    }
-
-    fn container(&self, out: &mut String, container: &Container) {
-        put(
-            out,
-            format_args!(
-                r#"{{"name":"{}","image":"{}","ports":[{{"name":"http","containerPort":8080,"protocol":"TCP"}}],"env":["#,
-                container.name, container.image
-            ),
-        );
-        for variable in 0..container.variables {
-            let comma = if variable > 0 { "," } else { "" };
-            put(
-                out,
-                format_args!(
-                    r#"{comma}{{"name":"{}","value":"http://{}.{}.svc:{}"}}"#,
-                    variable_name(variable),
-                    APPS[(variable + self.node) % APPS.len()],
-                    self.namespace,
-                    8080 + variable,
-                ),
-            );
-        }
-        put(
-            out,
-            format_args!(
-                r#"],"resources":{{"limits":{{"memory":"{}Mi"}},"requests":{{"cpu":"{}m","memory":"{}Mi"}}}},"volumeMounts":[{{"name":"config","readOnly":true,"mountPath":"/etc/config"}},{{"name":"kube-api-access-{}","readOnly":true,"mountPath":"/var/run/secrets/kubernetes.io/serviceaccount"}}],"livenessProbe":{{"httpGet":{{"path":"/healthz","port":"http","scheme":"HTTP"}},"timeoutSeconds":1,"periodSeconds":10,"successThreshold":1,"failureThreshold":3}},"readinessProbe":{{"httpGet":{{"path":"/ready","port":"http","scheme":"HTTP"}},"timeoutSeconds":1,"periodSeconds":5,"successThreshold":1,"failureThreshold":3}},"terminationMessagePath":"/dev/termination-log","terminationMessagePolicy":"File","imagePullPolicy":"IfNotPresent"}}"#,
-                container.memory * 2,
-                container.cpu,
-                container.memory,
-                &self.uid[..5],
-            ),
-        );
-    }
-
-    fn status(&self, out: &mut String) {
-        let (phase, ready) = match self.phase {
-            Phase::Running => ("Running", "True"),
-            Phase::Crashing => ("Running", "False"),
-            Phase::Pending => ("Pending", "False"),
+        let managed = self.containers.iter().map(|container| {
+            let of = |at| fill(MANAGED_VARIABLE, &[("name", &variable_name(at))]);
+            let variables: String = (0..container.variables).map(of).collect();
+            fill(MANAGED_CONTAINER, &[("name", &container.name), ("variables", &variables)])
+        });
+        let node_name = match self.phase {
+            Phase::Pending => String::new(),
+            _ => fill(NODE_NAME, &[("node", &self.node)]),
         };
-        put(out, format_args!(r#"{{"observedGeneration":1,"phase":"{phase}","conditions":["#));
+        fill(
+            POD,
+            &[
+                ("app", app),
+                ("namespace", namespace),
+                ("replica_set", replica_set),
+                ("hash", &&replica_set[app.len() + 1..]),
+                ("name", name),
+                ("uid", uid),
+                ("short_uid", &&uid[..5]),
+                ("owner_uid", owner_uid),
+                ("ip", ip),
+                ("day", &self.day),
+                ("week_day", &(self.day % 7)),
+                ("t0", &self.time(0)),
+                ("t9", &self.time(9)),
+                ("managed_containers", &joined(managed)),
+                (
+                    "managed_conditions",
+                    &joined(CONDITIONS.map(|name| fill(MANAGED_CONDITION, &[("type", &name)]))),
+                ),
+                ("containers", &joined(self.containers.iter().map(|container| self.container(container)))),
+                ("node_name", &node_name),
+                ("status", &self.status()),
+            ],
+        )
+    }
+
+    fn container(&self, container: &Container) -> String {
+        let variables = (0..container.variables).map(|at| {
+            let app = APPS[(at + self.node) % APPS.len()];
+            let (name, port) = (variable_name(at), 8080 + at);
+            fill(VARIABLE, &[("name", &name), ("app", &app), ("namespace", &self.namespace), ("port", &port)])
+        });
+        let (variables, uid) = (joined(variables), &self.uid[..5]);
+        container.fill(CONTAINER, &[("variables", &variables), ("short_uid", &uid)])
+    }
+
+    fn status(&self) -> String {
         if self.phase == Phase::Pending {
-            put(
-                out,
-                format_args!(
-                    r#"{{"type":"PodScheduled","observedGeneration":1,"status":"False","lastProbeTime":null,"lastTransitionTime":"{}","reason":"Unschedulable","message":"0/{NODES} nodes are available: {NODES} Insufficient memory."}}],"qosClass":"Burstable"}}"#,
-                    self.time(0)
-                ),
-            );
-            return;
+            return fill(PENDING, &[("t0", &self.time(0))]);
         }
-        for (index, condition) in CONDITIONS.iter().enumerate() {
-            let comma = if index > 0 { "," } else { "" };
-            let status = if condition.ends_with("Ready") { ready } else { "True" };
-            put(
-                out,
-                format_args!(
-                    r#"{comma}{{"type":"{condition}","observedGeneration":1,"status":"{status}","lastProbeTime":null,"lastTransitionTime":"{}"}}"#,
-                    self.time(2)
-                ),
-            );
-        }
+        let conditions = CONDITIONS.map(|name| {
+            let is_false = self.phase == Phase::Crashing && name.ends_with("Ready");
+            let status = if is_false { "False" } else { "True" };
+            fill(CONDITION, &[("type", &name), ("status", &status), ("t2", &self.time(2))])
+        });
         let host = format!("192.168.{}.{}", self.node / 100, self.node % 100);
-        put(
-            out,
-            format_args!(
-                r#"],"hostIP":"{host}","hostIPs":[{{"ip":"{host}"}}],"podIP":"{ip}","podIPs":[{{"ip":"{ip}"}}],"startTime":"{}","containerStatuses":["#,
-                self.time(1),
-                ip = self.ip,
-            ),
-        );
-        for (index, container) in self.containers.iter().enumerate() {
-            if index > 0 {
-                out.push(',');
-            }
-            self.container_status(out, container);
-        }
-        out.push_str(r#"],"qosClass":"Burstable"}"#);
+        let statuses = self.containers.iter().map(|container| self.container_status(container));
+        fill(
+            STATUS,
+            &[
+                ("conditions", &joined(conditions)),
+                ("host", &host),
+                ("ip", &self.ip),
+                ("t1", &self.time(1)),
+                ("statuses", &joined(statuses)),
+            ],
+        )
     }
 
-    fn container_status(&self, out: &mut String, container: &Container) {
-        let Container { name, image, id, .. } = container;
+    fn container_status(&self, container: &Container) -> String {
+        let Self { name: pod, namespace, uid, .. } = self;
         let (state, ready, restarts) = match self.phase {
-            Phase::Crashing => (
-                format!(
-                    r#"{{"waiting":{{"reason":"CrashLoopBackOff","message":"back-off 5m0s restarting failed container={name} pod={}_{}({})"}}}}"#,
-                    self.name, self.namespace, self.uid
-                ),
-                false,
-                self.restarts + 7,
-            ),
-            _ => (format!(r#"{{"running":{{"startedAt":"{}"}}}}"#, self.time(5)), true, self.restarts),
+            Phase::Crashing => {
+                let values: Values<'_> =
+                    &[("name", &container.name), ("pod", pod), ("namespace", namespace), ("uid", uid)];
+                (fill(WAITING, values), false, self.restarts + 7)
+            }
+            _ => (fill(RUNNING, &[("t5", &self.time(5))]), true, self.restarts),
         };
-        put(
-            out,
-            format_args!(
-                r#"{{"name":"{name}","state":{state},"lastState":{{}},"ready":{ready},"restartCount":{restarts},"image":"{image}","imageID":"{image}@sha256:{id}","containerID":"containerd://{id}","started":{ready},"resources":{{"limits":{{"memory":"{}Mi"}},"requests":{{"cpu":"{}m","memory":"{}Mi"}}}}}}"#,
-                container.memory * 2,
-                container.cpu,
-                container.memory,
-            ),
-        );
+        container.fill(CONTAINER_STATUS, &[("state", &state), ("ready", &ready), ("restarts", &restarts)])
     }
 }
 
@@ -347,11 +228,41 @@ impl Container {
             name,
         }
     }
+
+    fn fill(&self, template: &str, values: Values<'_>) -> String {
+        let Self { name, image, id, cpu, memory, .. } = self;
+        let limit = memory * 2;
+        let own: Values<'_> = &[
+            ("name", name),
+            ("image", image),
+            ("id", id),
+            ("cpu", cpu),
+            ("memory", memory),
+            ("limit", &limit),
+        ];
+        fill(template, &[own, values].concat())
+    }
 }
 
-fn put(out: &mut String, text: std::fmt::Arguments<'_>) {
-    // Writing to a string cannot fail.
-    let _ = out.write_fmt(text);
+type Values<'a> = &'a [(&'a str, &'a dyn Display)];
+
+/// A template with its `${names}` replaced.
+fn fill(template: &str, values: Values<'_>) -> String {
+    let mut parts = template.trim_end().split("${");
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (name, rest) = part.split_once('}').unwrap_or((part, ""));
+        let value = values.iter().find(|(other, _)| *other == name);
+        debug_assert!(value.is_some(), "no value for {name}");
+        // Writing to a string cannot fail.
+        let _ = value.map(|(_, value)| write!(text, "{value}"));
+        text.push_str(rest);
+    }
+    text
+}
+
+fn joined(parts: impl IntoIterator<Item = String>) -> String {
+    parts.into_iter().collect::<Vec<_>>().join(",")
 }
 
 fn variable_name(index: usize) -> String {
