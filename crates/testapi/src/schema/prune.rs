@@ -1,6 +1,6 @@
 //! Removes unknown fields from an object, and sets defaults of its type.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{Field, Object, Type, TypeRef, Use};
 
@@ -13,111 +13,93 @@ impl Object {
 }
 
 impl TypeRef {
-    /// Removes the fields that the type does not have and does not keep (`x-kubernetes-preserve-unknown-fields`).
-    pub fn prune(&self, value: &mut Value) {
+    /// Changes each object within a value, from the outside in. Below an object for which `change` returns false nothing
+    /// changes.
+    fn each_object(
+        &self,
+        value: &mut Value,
+        change: &impl Fn(&Self, &Object, &mut Map<String, Value>) -> bool,
+    ) {
         match (self.definition(), value) {
             (Type::Object(object), Value::Object(members)) => {
-                members.retain(|name, _| object.keeps_unknown || object.known(name).is_some());
-                for (name, value) in members {
-                    if let Some(used) = object.known(name) {
-                        self.at(used).prune(value);
+                if change(self, object, members) {
+                    for (name, value) in members {
+                        if let Some(used) = object.known(name) {
+                            self.at(used).each_object(value, change);
+                        }
                     }
                 }
             }
             (Type::List { items, .. }, Value::Array(values)) => {
-                values.iter_mut().for_each(|value| self.at(*items).prune(value));
+                values.iter_mut().for_each(|value| self.at(*items).each_object(value, change));
             }
             _ => {}
         }
+    }
+
+    /// Removes the fields that the type does not have and does not keep (`x-kubernetes-preserve-unknown-fields`).
+    pub fn prune(&self, value: &mut Value) {
+        self.each_object(value, &|_, object, members| {
+            members.retain(|name, _| object.keeps_unknown || object.known(name).is_some());
+            true
+        });
     }
 
     /// Changes an object of a built-in kind as if a server had decoded it into Go structures and encoded it again:
     /// removes unknown fields, nulls, and empty values that are not required, and adds `{}` for embedded structures.
     /// Objects of other kinds stay as they are.
     pub fn normalize(&self, value: &mut Value) {
-        match (self.definition(), value) {
-            (Type::Object(object), Value::Object(members)) if self.are_structures() => {
-                for (name, field) in object.fields.iter().filter(|(_, field)| field.is_structure()) {
-                    let part = members.entry(name.to_string()).or_insert(Value::Null);
-                    if part.is_null() {
-                        *part = field.default.clone().unwrap_or_default();
-                    }
-                }
-                // A null in a map stays and becomes the zero value.
-                for value in members.values_mut().filter(|value| value.is_null() && object.fields.is_empty())
-                {
-                    *value = object.rest.map(|rest| self.at(rest).zero()).unwrap_or_default();
-                }
-                members.retain(|name, value| match object.known(name) {
-                    None => false,
-                    Some(used) => !value.is_null() && !object.leaves_out(name, &self.at(used), value),
-                });
-                for (name, _) in object.fields.iter().filter(|(_, field)| field.kept) {
-                    members.entry(name.to_string()).or_insert(Value::Null);
-                }
-                for (name, value) in members {
-                    if let Some(used) = object.known(name) {
-                        self.at(used).normalize(value);
-                    }
+        self.each_object(value, &|of, object, members| {
+            if !of.are_structures() {
+                return false;
+            }
+            for (name, field) in object.fields.iter().filter(|(_, field)| field.is_structure()) {
+                let part = members.entry(name.to_string()).or_insert(Value::Null);
+                if part.is_null() {
+                    *part = field.default.clone().unwrap_or_default();
                 }
             }
-            (Type::List { items, .. }, Value::Array(values)) => {
-                values.iter_mut().for_each(|value| self.at(*items).normalize(value));
+            // A null in a map stays and becomes the zero value.
+            for value in members.values_mut().filter(|value| value.is_null() && object.fields.is_empty()) {
+                *value = object.rest.map(|rest| of.at(rest).zero()).unwrap_or_default();
             }
-            _ => {}
-        }
+            members.retain(|name, value| match object.known(name) {
+                None => false,
+                Some(used) => !value.is_null() && !object.leaves_out(name, &of.at(used), value),
+            });
+            for (name, _) in object.fields.iter().filter(|(_, field)| field.kept) {
+                members.entry(name.to_string()).or_insert(Value::Null);
+            }
+            true
+        });
     }
 
     /// Adds the fields that a Go structure of a built-in kind always has: required ones and embedded structures. Other
     /// kinds stay as they are.
     pub(crate) fn fill_structure(&self, value: &mut Value) {
-        match (self.definition(), value) {
-            (Type::Object(object), Value::Object(members)) if self.are_structures() => {
-                for (name, field) in &object.fields {
-                    if (field.required || field.kept || field.is_structure())
-                        && !members.contains_key(&**name)
-                    {
-                        members.insert(name.to_string(), field.default.clone().unwrap_or_default());
-                    }
-                }
-                for (name, value) in members {
-                    if let Some(used) = object.known(name) {
-                        self.at(used).fill_structure(value);
-                    }
-                }
+        self.each_object(value, &|of, object, members| {
+            let is_always = |field: &Field| field.required || field.kept || field.is_structure();
+            for (name, field) in
+                object.fields.iter().filter(|(_, field)| of.are_structures() && is_always(field))
+            {
+                let default = || field.default.clone().unwrap_or_default();
+                members.entry(name.to_string()).or_insert_with(default);
             }
-            (Type::List { items, .. }, Value::Array(values)) => {
-                values.iter_mut().for_each(|value| self.at(*items).fill_structure(value));
-            }
-            _ => {}
-        }
+            of.are_structures()
+        });
     }
 
     /// Sets the missing fields of a custom kind that have a default in its structural schema.
     pub fn fill_defaults(&self, value: &mut Value) {
-        match (self.definition(), value) {
-            (Type::Object(object), Value::Object(members)) => {
-                for (name, field) in &object.fields {
-                    let Some(default) = &field.default else { continue };
-                    let is_missing = match members.get(&**name) {
-                        None => true,
-                        Some(value) => value.is_null() && !field.nullable,
-                    };
-                    if is_missing {
-                        members.insert(name.to_string(), default.clone());
-                    }
-                }
-                for (name, value) in members {
-                    if let Some(used) = object.known(name) {
-                        self.at(used).fill_defaults(value);
-                    }
+        self.each_object(value, &|_, object, members| {
+            for (name, field) in &object.fields {
+                let Some(default) = &field.default else { continue };
+                if members.get(&**name).is_none_or(|value| value.is_null() && !field.nullable) {
+                    members.insert(name.to_string(), default.clone());
                 }
             }
-            (Type::List { items, .. }, Value::Array(values)) => {
-                values.iter_mut().for_each(|value| self.at(*items).fill_defaults(value));
-            }
-            _ => {}
-        }
+            true
+        });
     }
 
     /// The zero value of this type.
