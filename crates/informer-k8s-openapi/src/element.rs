@@ -6,15 +6,20 @@ use std::collections::BTreeMap;
 
 use informer_protobuf::wire::Value;
 
-use crate::fields::{At, Context, Unfit, field};
+use crate::fields::{At, Context};
 use crate::messages::{Message, fill};
 
 /// A value that is neither optional nor several.
 pub(crate) trait Element: Sized {
-    /// The value that JSON has for a member that the message lacks.
-    fn zero() -> Self;
+    /// A value to read into.
+    fn begin() -> Self;
 
-    fn read(&mut self, value: Value<'_>, context: &mut Context) -> Result<(), Unfit>;
+    /// The value that JSON has for a member that the message lacks.
+    fn zero() -> Self {
+        Self::begin()
+    }
+
+    fn read(&mut self, value: Value<'_>, context: &mut Context);
 
     /// Whether JSON says `null`, although the message has the field.
     fn is_null(_: Value<'_>) -> bool {
@@ -28,12 +33,12 @@ pub(crate) trait Element: Sized {
 /// A member of a struct.
 pub(crate) trait Member {
     /// JSON has it if the message has it.
-    fn given(&mut self, at: &At<'_>, context: &mut Context) -> Result<(), Unfit>;
+    fn given(&mut self, at: &At<'_>, context: &mut Context);
 
     /// JSON has it if it is neither zero nor empty.
     #[inline]
-    fn not_empty(&mut self, at: &At<'_>, context: &mut Context) -> Result<(), Unfit> {
-        self.given(at, context)
+    fn not_empty(&mut self, at: &At<'_>, context: &mut Context) {
+        self.given(at, context);
     }
 
     /// JSON has it always: the value of a message that lacks it.
@@ -42,11 +47,9 @@ pub(crate) trait Member {
 
 impl<E: Element> Member for E {
     #[inline]
-    fn given(&mut self, at: &At<'_>, context: &mut Context) -> Result<(), Unfit> {
-        if at.is_repeated || E::is_null(at.value) {
-            return Err(Unfit);
-        }
-        self.read(at.value, context)
+    fn given(&mut self, at: &At<'_>, context: &mut Context) {
+        context.is_unfit |= at.is_repeated || E::is_null(at.value);
+        self.read(at.value, context);
     }
 
     fn always(&mut self) {
@@ -56,21 +59,19 @@ impl<E: Element> Member for E {
 
 impl<E: Element> Member for Option<E> {
     #[inline]
-    fn given(&mut self, at: &At<'_>, context: &mut Context) -> Result<(), Unfit> {
-        if at.is_repeated {
-            return Err(Unfit);
-        }
+    fn given(&mut self, at: &At<'_>, context: &mut Context) {
+        context.is_unfit |= at.is_repeated;
         if E::is_null(at.value) {
             *self = None;
-            return Ok(());
+        } else {
+            self.get_or_insert_with(E::begin).read(at.value, context);
         }
-        self.insert(E::zero()).read(at.value, context)
     }
 
     #[inline]
-    fn not_empty(&mut self, at: &At<'_>, context: &mut Context) -> Result<(), Unfit> {
+    fn not_empty(&mut self, at: &At<'_>, context: &mut Context) {
         match at.value {
-            Value::Varint(0) | Value::Bytes([]) if !at.is_repeated => Ok(()),
+            Value::Varint(0) | Value::Bytes([]) => context.is_unfit |= at.is_repeated,
             _ => self.given(at, context),
         }
     }
@@ -82,128 +83,150 @@ impl<E: Element> Member for Option<E> {
 
 impl<E: Element> Member for Vec<E> {
     #[inline]
-    fn given(&mut self, at: &At<'_>, context: &mut Context) -> Result<(), Unfit> {
+    fn given(&mut self, at: &At<'_>, context: &mut Context) {
         if !at.is_repeated {
             *self = Self::with_capacity(at.run());
         }
-        if E::is_null(at.value) {
-            return Err(Unfit);
-        }
+        context.is_unfit |= E::is_null(at.value);
         context.heap += size_of::<E>();
-        self.push(E::zero());
-        self.last_mut().ok_or(Unfit)?.read(at.value, context)
+        self.push(E::begin());
+        if let Some(last) = self.last_mut() {
+            last.read(at.value, context);
+        }
     }
 }
 
 impl<E: Element> Member for Option<Vec<E>> {
     #[inline]
-    fn given(&mut self, at: &At<'_>, context: &mut Context) -> Result<(), Unfit> {
-        self.get_or_insert_default().given(at, context)
+    fn given(&mut self, at: &At<'_>, context: &mut Context) {
+        self.get_or_insert_default().given(at, context);
     }
 }
 
 impl<E: Element> Member for BTreeMap<String, E> {
-    fn given(&mut self, at: &At<'_>, context: &mut Context) -> Result<(), Unfit> {
-        let (mut key, mut value) = (None, None);
-        let mut rest = at.bytes()?;
-        while !rest.is_empty() {
-            let (number, found, after) = field(rest)?;
-            match (number, found) {
-                (1, Value::Bytes(bytes)) if key.is_none() => key = Some(bytes),
-                (2, _) if value.is_none() => value = Some(found),
-                // Repeated, of another type, or unknown.
-                _ => return Err(Unfit),
+    fn given(&mut self, at: &At<'_>, context: &mut Context) {
+        let Value::Bytes(raw) = at.value else {
+            context.is_unfit = true;
+            return;
+        };
+        let (mut key, mut value) = (Value::Bytes(&[]), Value::Bytes(&[]));
+        let mut inner = At::before(raw);
+        while inner.next(context) {
+            match inner.number {
+                1 if !inner.is_repeated => key = inner.value,
+                2 if !inner.is_repeated => value = inner.value,
+                // Repeated, or unknown.
+                _ => context.is_unfit = true,
             }
-            rest = after;
         }
         let mut name = String::new();
-        name.read(Value::Bytes(key.unwrap_or_default()), context)?;
-        let mut read = E::zero();
-        match value.unwrap_or(Value::Bytes(&[])) {
-            value if E::is_null(value) => return Err(Unfit),
-            Value::Bytes([]) => {}
-            value => read.read(value, context)?,
-        }
+        name.read(key, context);
+        context.is_unfit |= E::is_null(value);
+        let read = match value {
+            Value::Bytes([]) => E::zero(),
+            value => {
+                let mut read = E::begin();
+                read.read(value, context);
+                read
+            }
+        };
         context.add_entry(self.len() + 1, size_of::<String>() + size_of::<E>());
         // A repeated key is counted as serde counts it, by serde.
-        if self.insert(name, read).is_some() { Err(Unfit) } else { Ok(()) }
+        context.is_unfit |= self.insert(name, read).is_some();
     }
 }
 
 impl<E: Element> Member for Option<BTreeMap<String, E>> {
     #[inline]
-    fn given(&mut self, at: &At<'_>, context: &mut Context) -> Result<(), Unfit> {
-        self.get_or_insert_default().given(at, context)
+    fn given(&mut self, at: &At<'_>, context: &mut Context) {
+        self.get_or_insert_default().given(at, context);
     }
 }
 
 impl<M: Message> Element for M {
     #[inline]
-    fn zero() -> Self {
+    fn begin() -> Self {
         M::begin()
     }
 
     #[inline]
-    fn read(&mut self, value: Value<'_>, context: &mut Context) -> Result<(), Unfit> {
+    fn read(&mut self, value: Value<'_>, context: &mut Context) {
         match value {
             Value::Bytes(raw) => fill(self, raw, context),
-            _ => Err(Unfit),
+            _ => context.is_unfit = true,
         }
     }
 }
 
 impl Element for String {
     #[inline]
-    fn zero() -> Self {
+    fn begin() -> Self {
         Self::new()
     }
 
     #[inline]
-    fn read(&mut self, value: Value<'_>, context: &mut Context) -> Result<(), Unfit> {
-        let Value::Bytes(bytes) = value else { return Err(Unfit) };
+    fn read(&mut self, value: Value<'_>, context: &mut Context) {
+        match value {
+            Value::Bytes(bytes) => read_text(self, bytes, context),
+            _ => context.is_unfit = true,
+        }
+    }
+}
+
+#[inline(never)]
+fn read_text(into: &mut String, bytes: &[u8], context: &mut Context) {
+    // The copy is checked: it is aligned, which makes the standard library quicker.
+    match String::from_utf8(bytes.to_vec()) {
+        Ok(text) => {
+            context.add_text(bytes.len());
+            *into = text;
+        }
         // Serde's way replaces what is not UTF-8.
-        let text = std::str::from_utf8(bytes).map_err(|_| Unfit)?;
-        context.add_text(text.len());
-        *self = text.to_owned();
-        Ok(())
+        Err(_) => context.is_unfit = true,
     }
 }
 
 impl Element for bool {
-    fn zero() -> Self {
+    fn begin() -> Self {
         false
     }
 
     #[inline]
-    fn read(&mut self, value: Value<'_>, _: &mut Context) -> Result<(), Unfit> {
-        let Value::Varint(number) = value else { return Err(Unfit) };
-        *self = number != 0;
-        Ok(())
+    fn read(&mut self, value: Value<'_>, context: &mut Context) {
+        match value {
+            Value::Varint(number) => *self = number != 0,
+            _ => context.is_unfit = true,
+        }
     }
 }
 
 impl Element for i32 {
-    fn zero() -> Self {
+    fn begin() -> Self {
         0
     }
 
     #[inline]
-    fn read(&mut self, value: Value<'_>, _: &mut Context) -> Result<(), Unfit> {
-        let Value::Varint(number) = value else { return Err(Unfit) };
-        *self = Self::try_from(number.cast_signed()).map_err(|_| Unfit)?;
-        Ok(())
+    fn read(&mut self, value: Value<'_>, context: &mut Context) {
+        match value {
+            Value::Varint(number) => match Self::try_from(number.cast_signed()) {
+                Ok(number) => *self = number,
+                Err(_) => context.is_unfit = true,
+            },
+            _ => context.is_unfit = true,
+        }
     }
 }
 
 impl Element for i64 {
-    fn zero() -> Self {
+    fn begin() -> Self {
         0
     }
 
     #[inline]
-    fn read(&mut self, value: Value<'_>, _: &mut Context) -> Result<(), Unfit> {
-        let Value::Varint(number) = value else { return Err(Unfit) };
-        *self = number.cast_signed();
-        Ok(())
+    fn read(&mut self, value: Value<'_>, context: &mut Context) {
+        match value {
+            Value::Varint(number) => *self = number.cast_signed(),
+            _ => context.is_unfit = true,
+        }
     }
 }

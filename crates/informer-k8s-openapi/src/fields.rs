@@ -1,16 +1,15 @@
 //! The walk over a message's fields.
 
 use informer_protobuf::weight;
-use informer_protobuf::wire::{Field, Fields, Value};
-
-/// The message is not as servers write it: serde decodes it, or says what is wrong.
-#[derive(Debug)]
-pub(crate) struct Unfit;
+use informer_protobuf::wire::{Value, varint};
 
 /// What the decoding of one object keeps.
 pub(crate) struct Context {
     /// The bytes of the heap that the value refers to, so far.
     pub(crate) heap: usize,
+    /// The message is not as servers write it: serde decodes it, or has the error. It is read to its end in any case, which
+    /// saves a branch for each field.
+    pub(crate) is_unfit: bool,
     skips_managed_fields: bool,
     /// How many messages are around the current field.
     pub(crate) depth: u8,
@@ -18,7 +17,7 @@ pub(crate) struct Context {
 
 impl Context {
     pub(crate) fn new(skips_managed_fields: bool) -> Self {
-        Self { heap: 0, skips_managed_fields, depth: 0 }
+        Self { heap: 0, is_unfit: false, skips_managed_fields, depth: 0 }
     }
 
     /// Whether this `ObjectMeta` is that of the object, and its managed fields are not wanted. Those of a template are.
@@ -28,9 +27,7 @@ impl Context {
 
     #[inline]
     pub(crate) fn add_text(&mut self, length: usize) {
-        if length > 0 {
-            self.heap += weight::allocated(length);
-        }
+        self.heap += weight::allocated(length);
     }
 
     /// The `nth` entry of a map, which has `size` bytes.
@@ -40,116 +37,131 @@ impl Context {
     }
 }
 
-/// The number and the value of the first field, and the fields after it.
-#[inline]
-pub(crate) fn field(fields: &[u8]) -> Result<(u32, Value<'_>, &[u8]), Unfit> {
-    const VARINT: u8 = 0;
-    const BYTES: u8 = 2;
-    // Nearly all numbers of fields are below 32, and nearly all lengths below 16,384.
-    let (tag, rest) = match *fields {
-        [tag @ 8..0x80, ref rest @ ..] => (u16::from(tag), rest),
-        [low @ 0x80..=0xff, high @ 1..0x80, ref rest @ ..] => {
-            (u16::from(low & 0x7f) | u16::from(high) << 7, rest)
-        }
-        _ => return long_field(fields),
-    };
-    let (value, after) = match *rest {
-        [value @ ..0x80, ref after @ ..] => (u16::from(value), after),
-        [low @ 0x80..=0xff, high @ 1..0x80, ref after @ ..] => {
-            (u16::from(low & 0x7f) | u16::from(high) << 7, after)
-        }
-        _ => return long_field(fields),
-    };
-    let number = u32::from(tag >> 3);
-    match (tag & 7) as u8 {
-        VARINT => Ok((number, Value::Varint(value.into()), after)),
-        BYTES => match after.split_at_checked(value.into()) {
-            Some((bytes, after)) => Ok((number, Value::Bytes(bytes), after)),
-            None => Err(Unfit),
-        },
-        _ => long_field(fields),
-    }
-}
+const VARINT: u32 = 0;
+const BYTES: u32 = 2;
 
-#[cold]
-fn long_field(fields: &[u8]) -> Result<(u32, Value<'_>, &[u8]), Unfit> {
-    let mut walk = Fields::new(fields);
-    let Some(Ok(Field { number, value })) = walk.next() else { return Err(Unfit) };
-    Ok((number, value, fields.get(walk.offset()..).ok_or(Unfit)?))
+/// A number of at most two bytes, as nearly all tags and lengths are, and the bytes after it.
+#[inline]
+fn short(bytes: &[u8]) -> Option<(u32, &[u8])> {
+    match *bytes {
+        [byte @ ..0x80, ref after @ ..] => Some((byte.into(), after)),
+        [low, high @ 1..0x80, ref after @ ..] => Some((u32::from(low & 0x7f) | u32::from(high) << 7, after)),
+        _ => None,
+    }
 }
 
 /// A field of a message.
 pub(crate) struct At<'a> {
     pub(crate) number: u32,
-    pub(crate) value: Value<'a>,
     /// Whether the field before it has the same number.
     pub(crate) is_repeated: bool,
+    pub(crate) value: Value<'a>,
     rest: &'a [u8],
-    /// The numbers of the fields until now, as bits.
-    seen: u64,
 }
-
-/// The generator refuses messages with larger numbers.
-const NUMBERS: u32 = 64;
 
 impl<'a> At<'a> {
     pub(crate) fn before(raw: &'a [u8]) -> Self {
-        Self { number: 0, value: Value::Varint(0), is_repeated: false, rest: raw, seen: 0 }
+        Self { number: 0, is_repeated: false, value: Value::Varint(0), rest: raw }
     }
 
-    /// Goes to the next field. Servers write each field once, and the elements of a list one after the other.
-    #[inline]
-    pub(crate) fn next(&mut self) -> Result<bool, Unfit> {
-        if self.rest.is_empty() {
-            return Ok(false);
+    /// Goes to the next field. Servers write fields in the order of their numbers, which shows each field that is not repeated.
+    // Most fields have a number below sixteen, and are short strings or messages: these cost no call.
+    #[inline(always)]
+    pub(crate) fn next(&mut self, context: &mut Context) -> bool {
+        if let &[tag @ 8..0x80, length @ ..0x80, ref rest @ ..] = self.rest
+            && let tag = u32::from(tag)
+            && let number = tag >> 3
+            && tag & 7 == BYTES
+            && number >= self.number
+            && let Some((bytes, rest)) = rest.split_at_checked(length.into())
+        {
+            let is_repeated = number == self.number;
+            *self = Self { number, is_repeated, value: Value::Bytes(bytes), rest };
+            return true;
         }
-        let (number, value, rest) = field(self.rest)?;
-        self.is_repeated = number == self.number;
-        if number < NUMBERS {
-            let bit = 1 << number;
-            if self.seen & bit != 0 && !self.is_repeated {
-                return Err(Unfit);
+        !self.rest.is_empty() && self.next_of_any(context)
+    }
+
+    #[inline(never)]
+    fn next_of_any(&mut self, context: &mut Context) -> bool {
+        let Some((tag, rest)) = short(self.rest) else { return self.end(context) };
+        let number = tag >> 3;
+        self.is_repeated = number <= self.number;
+        if self.is_repeated && (number < self.number || number == 0) {
+            return self.end(context);
+        }
+        self.number = number;
+        match (tag & 7, rest) {
+            (BYTES, rest) => {
+                let Some((length, rest)) = short(rest) else { return self.long_bytes(rest, context) };
+                let Some((bytes, after)) = rest.split_at_checked(length as usize) else {
+                    return self.end(context);
+                };
+                (self.value, self.rest) = (Value::Bytes(bytes), after);
             }
-            self.seen |= bit;
+            (VARINT, &[value @ ..0x80, ref after @ ..]) => {
+                (self.value, self.rest) = (Value::Varint(value.into()), after);
+            }
+            (VARINT, rest) => return self.long_number(rest, context),
+            // Groups, and fixed widths, which no field of these messages has.
+            _ => return self.end(context),
         }
-        (self.number, self.value, self.rest) = (number, value, rest);
-        Ok(true)
+        true
     }
 
-    /// How many fields of this number follow one another from here on.
+    #[cold]
+    fn end(&mut self, context: &mut Context) -> bool {
+        context.is_unfit = true;
+        self.rest = &[];
+        false
+    }
+
+    // These return as `next` does, which then needs no place on the stack.
+    #[cold]
+    fn long_bytes(&mut self, rest: &'a [u8], context: &mut Context) -> bool {
+        let bytes =
+            long(rest).and_then(|(length, rest)| rest.split_at_checked(usize::try_from(length).ok()?));
+        let Some((bytes, after)) = bytes else { return self.end(context) };
+        (self.value, self.rest) = (Value::Bytes(bytes), after);
+        true
+    }
+
+    #[cold]
+    fn long_number(&mut self, rest: &'a [u8], context: &mut Context) -> bool {
+        let Some((number, after)) = long(rest) else { return self.end(context) };
+        (self.value, self.rest) = (Value::Varint(number), after);
+        true
+    }
+
+    /// How many fields of this number follow one another from here on, as far as these are short.
     pub(crate) fn run(&self) -> usize {
         let (mut count, mut rest) = (1, self.rest);
-        while let Ok((number, _, after)) = field(rest)
-            && number == self.number
+        while let Some((tag, after)) = short(rest)
+            && tag == self.number << 3 | BYTES
+            && let Some((length, after)) = short(after)
+            && let Some(after) = after.get(length as usize..)
         {
             (count, rest) = (count + 1, after);
         }
         count
     }
 
-    /// The bytes of a field that is not repeated.
+    /// The message of a field that is not repeated.
     #[inline]
-    pub(crate) fn bytes(&self) -> Result<&'a [u8], Unfit> {
+    pub(crate) fn message(&self, context: &mut Context) -> &'a [u8] {
         match self.value {
-            Value::Bytes(bytes) => Ok(bytes),
-            _ => Err(Unfit),
+            Value::Bytes(bytes) if !self.is_repeated => bytes,
+            _ => {
+                context.is_unfit = true;
+                &[]
+            }
         }
     }
+}
 
-    /// Reads a message whose fields are members of the message around it.
-    #[inline]
-    pub(crate) fn inline(
-        &self,
-        context: &mut Context,
-        mut field: impl FnMut(&mut At<'_>, &mut Context) -> Result<(), Unfit>,
-    ) -> Result<(), Unfit> {
-        if self.is_repeated {
-            return Err(Unfit);
-        }
-        let mut at = At::before(self.bytes()?);
-        while at.next()? {
-            field(&mut at, context)?;
-        }
-        Ok(())
-    }
+/// A number of any length, and the bytes after it.
+#[inline]
+pub(crate) fn long(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let (number, length) = varint(bytes).ok()??;
+    Some((number, bytes.get(length..)?))
 }

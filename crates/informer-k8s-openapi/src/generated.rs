@@ -6,6 +6,7 @@
 #![allow(
     clippy::match_same_arms,
     clippy::match_single_binding,
+    clippy::single_match,
     clippy::too_many_lines,
     unused_variables,
     reason = "generated: a line for each field"
@@ -15,7 +16,7 @@ use informer_protobuf::Kind;
 use k8s_openapi::{api, apimachinery};
 
 use crate::element::Member;
-use crate::fields::{At, Context, Unfit};
+use crate::fields::{At, Context};
 use crate::messages::Message;
 
 include!("generated/messages.inc");

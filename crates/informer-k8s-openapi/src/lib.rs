@@ -61,6 +61,6 @@ fn decode_as<T: 'static, K: Message + Resource + 'static>(
     }
     let mut context = Context::new(skips_managed_fields);
     // In its place: a pod is more than a kilobyte.
-    fill(decoded.insert(K::begin()), raw, &mut context).ok()?;
-    Some(context.heap)
+    fill(decoded.insert(K::begin()), raw, &mut context);
+    (!context.is_unfit).then_some(context.heap)
 }

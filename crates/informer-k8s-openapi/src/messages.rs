@@ -1,14 +1,14 @@
 //! What the generated code says of a message, and what follows from it for a field of its type.
 
-use crate::fields::{At, Context, Unfit};
+use crate::fields::Context;
 
 /// A struct that a message is decoded into.
 pub(crate) trait Message: Sized {
     /// The struct with the members that JSON has even if the message lacks them.
     fn begin() -> Self;
 
-    /// Reads the field at `at`. Skips unknown ones.
-    fn field(&mut self, at: &mut At<'_>, context: &mut Context) -> Result<(), Unfit>;
+    /// Reads all fields. Skips unknown ones.
+    fn read_fields(&mut self, raw: &[u8], context: &mut Context);
 
     /// Whether all members are there without which serde refuses the struct.
     fn is_whole(&self) -> bool {
@@ -16,13 +16,10 @@ pub(crate) trait Message: Sized {
     }
 }
 
-/// Reads all fields of a message into the struct.
-pub(crate) fn fill<M: Message>(message: &mut M, raw: &[u8], context: &mut Context) -> Result<(), Unfit> {
+/// Reads a message into the struct.
+pub(crate) fn fill<M: Message>(message: &mut M, raw: &[u8], context: &mut Context) {
     context.depth += 1;
-    let mut at = At::before(raw);
-    while at.next()? {
-        message.field(&mut at, context)?;
-    }
+    message.read_fields(raw, context);
     context.depth -= 1;
-    if message.is_whole() { Ok(()) } else { Err(Unfit) }
+    context.is_unfit |= !message.is_whole();
 }

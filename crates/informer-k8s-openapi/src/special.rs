@@ -9,50 +9,29 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use k8s_openapi::jiff::Timestamp;
 
 use crate::element::{Element, Member};
-use crate::fields::{At, Context, Unfit, field};
+use crate::fields::{At, Context, long};
 use crate::messages::Message;
 
-/// The fields 1 to 3 of a message that has only numbers and strings.
-#[derive(Default)]
-struct Scalars<'a> {
-    numbers: [u64; 3],
-    bytes: [Option<&'a [u8]>; 3],
-}
-
-impl<'a> Scalars<'a> {
-    fn of(value: Value<'a>) -> Result<Self, Unfit> {
-        let Value::Bytes(raw) = value else { return Err(Unfit) };
-        let mut scalars = Self::default();
-        let mut last = 0;
-        let mut rest = raw;
-        while !rest.is_empty() {
-            let (number, value, after) = field(rest)?;
-            // Servers write them in order, and each once.
-            if !(last + 1..=3).contains(&number) {
-                return Err(Unfit);
-            }
-            let at = number as usize - 1;
-            match value {
-                Value::Varint(value) => scalars.numbers[at] = value,
-                Value::Bytes(value) => scalars.bytes[at] = Some(value),
-                _ => return Err(Unfit),
-            }
-            (last, rest) = (number, after);
-        }
-        Ok(scalars)
-    }
+/// The bytes of a message whose only field they are.
+fn only_field(message: Value<'_>) -> Option<&[u8]> {
+    let Value::Bytes([0x0a, rest @ ..]) = message else { return None };
+    let (length, bytes) = long(rest)?;
+    (bytes.len() as u64 == length).then_some(bytes)
 }
 
 impl Element for ByteString {
-    fn zero() -> Self {
+    fn begin() -> Self {
         Self::default()
     }
 
-    fn read(&mut self, value: Value<'_>, context: &mut Context) -> Result<(), Unfit> {
-        let Value::Bytes(bytes) = value else { return Err(Unfit) };
-        context.add_text(bytes.len());
-        self.0 = bytes.to_owned();
-        Ok(())
+    fn read(&mut self, value: Value<'_>, context: &mut Context) {
+        match value {
+            Value::Bytes(bytes) => {
+                context.add_text(bytes.len());
+                self.0 = bytes.to_owned();
+            }
+            _ => context.is_unfit = true,
+        }
     }
 
     /// As a member; as an entry of a map it is empty.
@@ -60,111 +39,118 @@ impl Element for ByteString {
 }
 
 impl Element for Quantity {
+    fn begin() -> Self {
+        Self(String::new())
+    }
+
     fn zero() -> Self {
         Self("0".to_owned())
     }
 
-    fn read(&mut self, value: Value<'_>, context: &mut Context) -> Result<(), Unfit> {
-        match Scalars::of(value)?.bytes[0] {
+    fn read(&mut self, value: Value<'_>, context: &mut Context) {
+        match only_field(value) {
             Some(text) => self.0.read(Value::Bytes(text), context),
             // No server writes an empty one.
-            None => Err(Unfit),
+            None => context.is_unfit = true,
         }
     }
 }
 
 impl Element for IntOrString {
-    fn zero() -> Self {
+    fn begin() -> Self {
         Self::Int(0)
     }
 
-    fn read(&mut self, value: Value<'_>, context: &mut Context) -> Result<(), Unfit> {
-        let Scalars { numbers: [form, number, _], bytes: [.., text] } = Scalars::of(value)?;
-        *self = match form {
-            0 => {
-                let mut int = 0_i32;
-                int.read(Value::Varint(number), context)?;
-                Self::Int(int)
-            }
-            1 => {
-                let mut string = String::new();
-                string.read(Value::Bytes(text.unwrap_or_default()), context)?;
-                Self::String(string)
-            }
-            _ => return Err(Unfit),
+    fn read(&mut self, value: Value<'_>, context: &mut Context) {
+        let (mut form, mut int, mut string) = (0, 0_i32, None::<String>);
+        let Value::Bytes(raw) = value else {
+            context.is_unfit = true;
+            return;
         };
-        Ok(())
+        let mut at = At::before(raw);
+        while at.next(context) {
+            match at.number {
+                1 => form.given(&at, context),
+                2 => int.given(&at, context),
+                3 => string.not_empty(&at, context),
+                _ => {}
+            }
+        }
+        *self = match form {
+            0 => Self::Int(int),
+            _ => Self::String(string.unwrap_or_default()),
+        };
+        context.is_unfit |= !matches!((form, &*self), (0, _) | (1, Self::String(_)));
     }
 }
 
-/// 0001-01-01, Go's zero time, for which JSON says `null`, and the last second that RFC 3339 can express.
-const SECONDS: std::ops::RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
+/// After 0001-01-01, Go's zero time, for which JSON says `null`, up to the last second that RFC 3339 can express.
+const SECONDS: std::ops::RangeInclusive<i64> = -62_135_596_799..=253_402_300_799;
 /// In place of a time that is not read yet: no server's time is that early.
 const UNREAD: Timestamp = Timestamp::MIN;
 
-/// Seconds since 1970 and microseconds.
-fn time(value: Value<'_>) -> Result<(i64, i32), Unfit> {
-    let [seconds, nanos, _] = Scalars::of(value)?.numbers;
-    let nanos = i32::try_from(nanos.cast_signed()).map_err(|_| Unfit)?;
-    Ok((seconds.cast_signed(), nanos / 1000))
-}
-
-fn timestamp(seconds: i64, micros: i32) -> Result<Timestamp, Unfit> {
-    if !SECONDS.contains(&seconds) || !(0..1_000_000).contains(&micros) {
-        return Err(Unfit);
-    }
-    Timestamp::new(seconds, micros * 1000).map_err(|_| Unfit)
+/// Seconds since 1970 and nanoseconds. Servers write Go's zero time as an empty message.
+#[inline(never)]
+fn timestamp(message: Value<'_>, is_whole_seconds: bool) -> Option<Timestamp> {
+    let Value::Bytes([0x08, rest @ ..]) = message else { return None };
+    let (seconds, rest) = long(rest)?;
+    let (nanos, rest) = long(rest.strip_prefix(&[0x10])?)?;
+    let seconds = Some(seconds.cast_signed()).filter(|seconds| SECONDS.contains(seconds))?;
+    let nanos = i32::try_from(nanos).ok().filter(|nanos| *nanos < 1_000_000_000 && rest.is_empty())?;
+    Timestamp::new(seconds, if is_whole_seconds { 0 } else { nanos / 1000 * 1000 }).ok()
 }
 
 impl Element for Time {
-    fn zero() -> Self {
+    fn begin() -> Self {
         Self(UNREAD)
     }
 
-    fn read(&mut self, value: Value<'_>, _: &mut Context) -> Result<(), Unfit> {
-        self.0 = timestamp(time(value)?.0, 0)?;
-        Ok(())
+    fn read(&mut self, value: Value<'_>, context: &mut Context) {
+        match timestamp(value, true) {
+            Some(time) => self.0 = time,
+            None => context.is_unfit = true,
+        }
     }
 
     fn is_null(value: Value<'_>) -> bool {
-        value == Value::Bytes(&[]) || time(value).is_ok_and(|(seconds, _)| seconds == *SECONDS.start())
+        value == Value::Bytes(&[])
     }
 
     const ZERO_IS_NULL: bool = true;
 }
 
 impl Element for MicroTime {
-    fn zero() -> Self {
+    fn begin() -> Self {
         Self(UNREAD)
     }
 
-    fn read(&mut self, value: Value<'_>, _: &mut Context) -> Result<(), Unfit> {
-        let (seconds, micros) = time(value)?;
-        self.0 = timestamp(seconds, micros)?;
-        Ok(())
+    fn read(&mut self, value: Value<'_>, context: &mut Context) {
+        match timestamp(value, false) {
+            Some(time) => self.0 = time,
+            None => context.is_unfit = true,
+        }
     }
 
     fn is_null(value: Value<'_>) -> bool {
-        value == Value::Bytes(&[]) || time(value).is_ok_and(|time| time == (*SECONDS.start(), 0))
+        value == Value::Bytes(&[])
     }
 
     const ZERO_IS_NULL: bool = true;
 }
 
 impl Element for FieldsV1 {
-    fn zero() -> Self {
+    fn begin() -> Self {
         Self::default()
     }
 
-    fn read(&mut self, value: Value<'_>, context: &mut Context) -> Result<(), Unfit> {
-        let json = Scalars::of(value)?.bytes[0].ok_or(Unfit)?;
+    fn read(&mut self, value: Value<'_>, context: &mut Context) {
         // An object: `null` would be no value.
-        if json.first() != Some(&b'{') || depth(json) > DEPTH {
-            return Err(Unfit);
+        let json = only_field(value).filter(|json| json.first() == Some(&b'{') && depth(json) <= DEPTH);
+        match json.map(serde_json::from_slice) {
+            Some(Ok(fields)) => self.0 = fields,
+            _ => context.is_unfit = true,
         }
-        self.0 = serde_json::from_slice(json).map_err(|_| Unfit)?;
-        context.heap += 3 * json.len();
-        Ok(())
+        context.heap += 3 * json.map_or(0, <[u8]>::len);
     }
 }
 
@@ -203,15 +189,18 @@ impl Message for Condition {
         }
     }
 
-    fn field(&mut self, at: &mut At<'_>, context: &mut Context) -> Result<(), Unfit> {
-        match at.number {
-            1 => self.type_.given(at, context),
-            2 => self.status.given(at, context),
-            3 => self.observed_generation.not_empty(at, context),
-            4 => self.last_transition_time.given(at, context),
-            5 => self.reason.given(at, context),
-            6 => self.message.given(at, context),
-            _ => Ok(()),
+    fn read_fields(&mut self, raw: &[u8], context: &mut Context) {
+        let mut at = At::before(raw);
+        while at.next(context) {
+            match at.number {
+                1 => self.type_.given(&at, context),
+                2 => self.status.given(&at, context),
+                3 => self.observed_generation.not_empty(&at, context),
+                4 => self.last_transition_time.given(&at, context),
+                5 => self.reason.given(&at, context),
+                6 => self.message.given(&at, context),
+                _ => {}
+            }
         }
     }
 
@@ -225,11 +214,14 @@ impl Message for EventSeries {
         Self { count: 0, last_observed_time: MicroTime(UNREAD) }
     }
 
-    fn field(&mut self, at: &mut At<'_>, context: &mut Context) -> Result<(), Unfit> {
-        match at.number {
-            1 => self.count.given(at, context),
-            2 => self.last_observed_time.given(at, context),
-            _ => Ok(()),
+    fn read_fields(&mut self, raw: &[u8], context: &mut Context) {
+        let mut at = At::before(raw);
+        while at.next(context) {
+            match at.number {
+                1 => self.count.given(&at, context),
+                2 => self.last_observed_time.given(&at, context),
+                _ => {}
+            }
         }
     }
 

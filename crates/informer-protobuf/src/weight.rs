@@ -40,7 +40,7 @@ pub(crate) fn add_entry<V>(nth: usize) {
 /// The size of an allocation: allocators round up to multiples of sixteen.
 #[inline]
 pub const fn allocated(bytes: usize) -> usize {
-    bytes.next_multiple_of(16)
+    (bytes + 15) & !15
 }
 
 /// The bytes that the nodes of a `BTreeMap` take, entries of so many bytes included. A node has room for eleven entries; those that were filled in order

@@ -43,8 +43,6 @@ const KINDS: [(&str, &str); 26] = [
 /// These have no default, and are written by hand (`special.rs` there).
 const BY_HAND: [&str; 2] =
     ["k8s.io.apimachinery.pkg.apis.meta.v1.Condition", "k8s.io.api.events.v1.EventSeries"];
-/// `informer-k8s-openapi` keeps the numbers that it has seen as a set of bits.
-const NUMBERS: u32 = 64;
 
 /// The structs of k8s-openapi.
 pub(super) struct Structs {
@@ -211,7 +209,7 @@ impl<'a> Writer<'a> {
             format!("        let mut it = Self::default();\n{always}        it\n")
         };
         let code = format!(
-            "\nimpl Message for {path} {{\n    fn begin() -> Self {{\n{begin}    }}\n\n    fn field(&mut self, at: &mut At<'_>, context: &mut Context) -> Result<(), Unfit> {{\n{arms}    }}\n}}\n{functions}"
+            "\nimpl Message for {path} {{\n    fn begin() -> Self {{\n{begin}    }}\n\n    fn read_fields(&mut self, raw: &[u8], context: &mut Context) {{\n{arms}    }}\n}}\n{functions}"
         );
         match condition(&having, &all)? {
             None => self.text += &code,
@@ -235,22 +233,19 @@ impl<'a> Writer<'a> {
         functions: &mut String,
     ) -> Result<String, String> {
         let path = path(host)?;
-        let mut arms = "        match at.number {\n".to_owned();
+        let mut arms = "        let mut at = At::before(raw);\n        while at.next(context) {\n            match at.number {\n".to_owned();
         for field in &self.named(name)?.fields {
             let number = field.number;
-            if number >= NUMBERS {
-                return Err(format!("field {number}"));
-            }
             if field.name == "~" {
                 let function = snake(&format!("{host}.{}", place(&field.of)?.1));
                 let inner = self.arms(host, &field.of, versions, "it", always, functions)?;
                 _ = writeln!(
                     arms,
-                    "            {number} => at.inline(context, |at, context| {function}({it}, at, context)),"
+                    "                {number} => {function}({it}, at.message(context), context),"
                 );
                 _ = write!(
                     functions,
-                    "\nfn {function}(it: &mut {path}, at: &mut At<'_>, context: &mut Context) -> Result<(), Unfit> {{\n{inner}}}\n"
+                    "\nfn {function}(it: &mut {path}, raw: &[u8], context: &mut Context) {{\n{inner}}}\n"
                 );
                 continue;
             }
@@ -263,29 +258,26 @@ impl<'a> Writer<'a> {
             let is_always = presence == "Always" && field.many == Many::One;
             match condition(&having, versions)? {
                 None => {
-                    _ = writeln!(arms, "            {number}{guard} => {it}.{member}.{way}(at, context),");
+                    _ = writeln!(
+                        arms,
+                        "                {number}{guard} => {it}.{member}.{way}(&at, context),"
+                    );
                     if is_always {
                         _ = writeln!(always, "        it.{member}.always();");
                     }
                 }
                 Some([holds, fails]) => {
                     let function = snake(&format!("{host}.{member}"));
-                    _ = writeln!(arms, "            {number} => {function}({it}, at, context),");
+                    _ = writeln!(arms, "                {number} => {function}({it}, &at, context),");
                     let head = |it: &str, at: &str, context: &str| {
-                        format!(
-                            "fn {function}({it}: &mut {path}, {at}: &mut At<'_>, {context}: &mut Context) -> Result<(), Unfit>"
-                        )
+                        format!("fn {function}({it}: &mut {path}, {at}: &At<'_>, {context}: &mut Context)")
                     };
                     _ = writeln!(
                         functions,
-                        "\nk8s_openapi::{holds}! {{\n    {} {{\n        it.{member}.{way}(at, context)\n    }}\n}}",
+                        "\nk8s_openapi::{holds}! {{\n    {} {{\n        it.{member}.{way}(at, context);\n    }}\n}}",
                         head("it", "at", "context")
                     );
-                    _ = writeln!(
-                        functions,
-                        "k8s_openapi::{fails}! {{\n    {} {{\n        Ok(())\n    }}\n}}",
-                        head("_", "_", "_")
-                    );
+                    _ = writeln!(functions, "k8s_openapi::{fails}! {{\n    {} {{}}\n}}", head("_", "_", "_"));
                     if is_always {
                         return Err(format!("{member} is always there, but not in each version"));
                     }
@@ -295,7 +287,7 @@ impl<'a> Writer<'a> {
                 self.pending.push(&field.of);
             }
         }
-        arms += "            _ => Ok(()),\n        }\n";
+        arms += "                _ => {}\n            }\n        }\n";
         Ok(arms)
     }
 }
