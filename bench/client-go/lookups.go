@@ -4,8 +4,6 @@ import (
 	"errors"
 	"math/rand/v2"
 	"time"
-
-	"k8s.io/client-go/tools/cache"
 )
 
 // lookups measures reads of the first informer while it runs.
@@ -35,23 +33,6 @@ func (s *session) lookups(limit time.Duration) (event, error) {
 		})
 	}
 	return event{"nanoseconds": means}, nil
-}
-
-// indexLate adds an index to the running informer.
-func (s *session) indexLate() (event, error) {
-	if len(s.informers) == 0 || s.options.view == viewMetadata {
-		return nil, errors.New("there are no pods to index")
-	}
-	indexer := s.informers[0].GetIndexer()
-	begin := time.Now()
-	if err := s.informers[0].AddIndexers(cache.Indexers{"late": indexBy(nodeName)}); err != nil {
-		return nil, err
-	}
-	if _, err := indexer.ByIndex("late", ""); err != nil {
-		return nil, err
-	}
-	taken := time.Since(begin)
-	return event{"seconds": taken.Seconds(), "keys": len(indexer.ListIndexFuncValues("late"))}, nil
 }
 
 // meanOf repeats an operation for that long, at least 10 times, and returns the mean time in nanoseconds.

@@ -67,9 +67,6 @@ func (s *session) obey(command, argument string) (string, event, error) {
 		return "current", answer, err
 	case "stuck":
 		return "stuck", event{}, s.stuck()
-	case "index-late":
-		answer, err := s.indexLate()
-		return "indexed", answer, err
 	case "lookups":
 		var wish struct{ Seconds float64 }
 		if err := shared.Parse(argument, &wish); err != nil {

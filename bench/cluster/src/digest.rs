@@ -1,7 +1,5 @@
 //! The checksums of `bench/PROTOCOL.md` over the server's objects, from lists in pages.
 
-use std::collections::BTreeSet;
-
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -43,7 +41,6 @@ struct Metadata {
 /// The digest of resources given as `GROUP/VERSION/PLURAL/KIND`.
 pub async fn of(server: &Server, resources: &[String]) -> Result<Value, Failure> {
     let (mut objects, mut checksum, mut content) = (0, 0_u64, 0_u64);
-    let mut nodes = BTreeSet::new();
     for resource in resources {
         let has_content = resource == PODS;
         let path = path(resource).ok_or_else(|| format!("{resource:?} is no resource"))?;
@@ -56,7 +53,6 @@ pub async fn of(server: &Server, resources: &[String]) -> Result<Value, Failure>
                 checksum = checksum.wrapping_add(identity(item));
                 if has_content {
                     content = content.wrapping_add(pod(item));
-                    nodes.extend(item.spec["nodeName"].as_str().map(str::to_owned));
                 }
             }
             token = list.metadata.token;
@@ -70,7 +66,6 @@ pub async fn of(server: &Server, resources: &[String]) -> Result<Value, Failure>
         "objects": objects,
         "checksum": format!("{checksum:016x}"),
         "content": format!("{content:016x}"),
-        "nodes": nodes.len(),
     }))
 }
 

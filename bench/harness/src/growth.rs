@@ -2,11 +2,11 @@
 //!
 //! A client that would need more memory than the machine has is left out at that size, and the output says so.
 
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::Bench;
-use super::library::Library;
+use super::figures::Unit;
+use super::library::{Library, Setup};
 use super::machine;
 use super::run::number;
 use super::server::Server;
@@ -16,19 +16,12 @@ const FACTORS: [usize; 3] = [1, 10, 100];
 /// A generous estimate of memory per object: of the server, and of each client at its peak.
 const SERVER_BYTES: u64 = 12_000;
 
-/// One client with this number of objects.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Point {
-    pub(crate) client: String,
-    pub(crate) objects: usize,
-    pub(crate) wall_seconds: f64,
-    pub(crate) cpu_seconds: f64,
-    /// Steady memory above base.
-    pub(crate) bytes_per_object: f64,
-    /// The time of a lookup with one hit, whose object is decoded.
-    pub(crate) index_nanoseconds: f64,
-    pub(crate) snapshot_nanoseconds: f64,
+pub(crate) const NAME: &str = "growth";
+pub(crate) const BYTES: &str = "steady memory per object";
+
+/// The setup's name in figures.
+pub(crate) fn setup_name(objects: usize) -> String {
+    format!("{objects} objects")
 }
 
 pub(super) fn run(bench: &mut Bench<'_>) -> Result<(), Error> {
@@ -49,20 +42,13 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<(), Error> {
                 println!("  {:<10} {objects} objects: left out, there is too little memory", client.name());
                 continue;
             }
-            let point = measure(bench, &mut server, client, objects)?;
-            println!("  {:<10} {}", client.name(), json!(point));
-            bench.report.grow(point);
+            measure(bench, &mut server, client, objects)?;
         }
     }
     Ok(())
 }
 
-fn measure(
-    bench: &mut Bench<'_>,
-    server: &mut Server,
-    client: Library,
-    objects: usize,
-) -> Result<Point, Error> {
+fn measure(bench: &mut Bench<'_>, server: &mut Server, client: Library, objects: usize) -> Result<(), Error> {
     let nothing = || Error::Found("a program is missing".to_owned());
     let kubeconfig = server.kubeconfig().to_owned();
     let setup = client.view("typed");
@@ -81,15 +67,16 @@ fn measure(
     let lookups = run.ask(&format!("lookups {}", json!({ "seconds": 0.5 }))).unwrap_or_default();
     run.compare(&expected)?;
     let times = &lookups["nanoseconds"];
-    Ok(Point {
-        client: client.name().to_owned(),
-        objects,
-        wall_seconds: sync.wall,
-        cpu_seconds: sync.cpu,
-        bytes_per_object,
-        index_nanoseconds: number(times, "index"),
-        snapshot_nanoseconds: number(times, "snapshot"),
-    })
+    let figures = [
+        ("wall", Unit::Seconds, sync.wall),
+        ("CPU", Unit::Seconds, sync.cpu),
+        (BYTES, Unit::Bytes, bytes_per_object),
+        ("by index, one hit, decoded", Unit::Nanoseconds, number(times, "index")),
+        ("snapshot, or a list of everything", Unit::Nanoseconds, number(times, "snapshot")),
+    ];
+    let setup = Setup { name: setup_name(objects), ..client.view("typed") };
+    bench.figures.record(NAME, &setup, &figures);
+    Ok(())
 }
 
 /// The memory per object that a client needs at its peak.

@@ -7,7 +7,6 @@
 //! does not fail it.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a tool talks to its terminal")]
 
-mod chart;
 mod figures;
 mod growth;
 mod library;
@@ -57,7 +56,7 @@ pub(crate) struct Options {
     /// The number of updates in the scenario `stuck` [default: 100 per object]
     #[arg(long)]
     pub(crate) stuck_updates: Option<usize>,
-    /// The length of the scenario `idle`, and of each kind of read, in seconds
+    /// The length of each kind of read, in seconds
     #[arg(long, default_value_t = 5.0)]
     pub(crate) seconds: f64,
     /// Write all figures to this file after each round; figures of other scenarios in the file stay
@@ -69,7 +68,7 @@ pub(crate) struct Options {
     /// A kubediff that is built already
     #[arg(long, value_name = "FILE")]
     pub(crate) kubediff: Option<PathBuf>,
-    /// Measure nothing; write the tables and charts of docs/BENCHMARKS.md from a file of --json
+    /// Measure nothing; write the tables of docs/BENCHMARKS.md from a file of --json
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     pub(crate) render: Option<PathBuf>,
 }

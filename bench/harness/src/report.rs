@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use super::Options;
 use super::figures::{Figure, Figures};
-use super::growth::Point;
 use super::machine::Machine;
 use super::targets::{self, Ratio, Results};
 use tooling::Error;
@@ -24,7 +23,6 @@ pub(crate) struct Report {
     pub(crate) command: String,
     pub(crate) ratios: Vec<Ratio>,
     pub(crate) figures: Vec<Figure>,
-    pub(crate) growth: Vec<Point>,
     /// The run had fewer pods than the targets are stated for.
     #[serde(default)]
     pub(crate) is_small: bool,
@@ -44,14 +42,10 @@ impl Report {
         self.versions.insert(who.to_owned(), version.to_owned());
     }
 
-    pub(crate) fn grow(&mut self, point: Point) {
-        self.growth.push(point);
-    }
-
     /// The result so far.
     pub(crate) fn finish(&mut self, figures: &Figures, options: &Options) {
         self.is_small = options.objects < TARGETS_FROM;
-        self.ratios = targets::ratios(&Results { figures, growth: &self.growth, server: options.server });
+        self.ratios = targets::ratios(&Results { figures, server: options.server });
         self.figures = figures.rows().to_vec();
     }
 
@@ -111,9 +105,6 @@ impl Report {
         ratios.sort_by_key(|ratio| targets::names().position(|name| name == ratio.name));
         self.ratios = ratios;
         self.is_small |= older.is_small;
-        if self.growth.is_empty() {
-            self.growth = older.growth;
-        }
         let mut versions = older.versions;
         versions.append(&mut self.versions);
         self.versions = versions;

@@ -5,16 +5,13 @@ pub(super) mod daemon;
 pub(super) mod delay;
 mod flood;
 pub(super) mod hot;
-mod idle;
 pub(super) mod kinds;
 pub(super) mod kubediff;
-mod late_index;
 pub(super) mod outage;
 pub(super) mod queue;
 pub(super) mod reads;
 pub(super) mod reconcile;
 pub(super) mod relist;
-mod restart;
 mod storm;
 pub(super) mod stuck;
 pub(super) mod subscriptions;
@@ -52,8 +49,6 @@ pub(crate) enum Scenario {
     Controller,
     /// Many changes at once, and a reconciler that is slow and fails
     Storm,
-    /// An index that is added to a running informer
-    LateIndex,
     /// Ten and a hundred times as many objects
     Growth,
     /// All kinds of a cluster at once
@@ -64,10 +59,6 @@ pub(crate) enum Scenario {
     Daemon,
     /// kubediff's daemon, with changes as fast as the server makes them
     Flood,
-    /// An idle informer
-    Idle,
-    /// A restart with a saved cache
-    Restart,
 }
 
 impl Scenario {
@@ -85,14 +76,11 @@ impl Scenario {
         Self::Queue,
         Self::Controller,
         Self::Storm,
-        Self::LateIndex,
         Self::Growth,
         Self::Kinds,
         Self::Kubediff,
         Self::Daemon,
         Self::Flood,
-        Self::Idle,
-        Self::Restart,
     ];
 
     pub(super) fn name(self) -> &'static str {
@@ -110,14 +98,11 @@ impl Scenario {
             Self::Queue => "queue",
             Self::Controller => "controller",
             Self::Storm => "storm",
-            Self::LateIndex => "late-index",
             Self::Growth => "growth",
             Self::Kinds => "kinds",
             Self::Kubediff => "kubediff",
             Self::Daemon => "daemon",
             Self::Flood => "flood",
-            Self::Idle => "idle",
-            Self::Restart => "restart",
         }
     }
 
@@ -149,14 +134,11 @@ impl Scenario {
             Self::Queue => queue::run(bench),
             Self::Controller => controller::run(bench),
             Self::Storm => storm::run(bench),
-            Self::LateIndex => late_index::run(bench),
             Self::Growth => growth::run(bench),
             Self::Kinds => kinds::run(bench),
             Self::Kubediff => kubediff::run(bench),
             Self::Daemon => daemon::run(bench),
             Self::Flood => flood::run(bench),
-            Self::Idle => idle::run(bench),
-            Self::Restart => restart::run(bench),
         }
     }
 }

@@ -76,8 +76,6 @@ pub(crate) struct Digest {
     checksum: String,
     /// `None` for views without content.
     content: Option<String>,
-    /// The number of nodes that have pods; only a server reports it.
-    nodes: Option<u64>,
 }
 
 impl Server {
@@ -256,7 +254,6 @@ impl From<&Value> for Digest {
     fn from(answer: &Value) -> Self {
         Self {
             objects: answer["objects"].as_u64(),
-            nodes: answer["nodes"].as_u64(),
             checksum: answer["checksum"].as_str().unwrap_or_default().to_owned(),
             content: answer["content"].as_str().map(str::to_owned),
         }
@@ -264,13 +261,9 @@ impl From<&Value> for Digest {
 }
 
 impl Digest {
-    pub(crate) fn nodes(&self) -> Option<u64> {
-        self.nodes
-    }
-
     /// Of metadata alone.
     pub(crate) fn of_metadata(objects: u64, checksum: u64) -> Self {
-        Self { objects: Some(objects), checksum: format!("{checksum:016x}"), content: None, nodes: None }
+        Self { objects: Some(objects), checksum: format!("{checksum:016x}"), content: None }
     }
 
     /// Whether a cache holds what the server holds: metadata, or whole objects.

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::figures::{Figures, median};
-use super::growth::Point;
+use super::growth;
 use super::library::Library;
 use super::scenario::outage::{self, Informers};
 use super::scenario::{
@@ -35,7 +35,6 @@ type Measure = fn(&Results<'_>) -> Option<Vec<f64>>;
 /// The results of a run, from which ratios are computed.
 pub(crate) struct Results<'a> {
     pub(crate) figures: &'a Figures,
-    pub(crate) growth: &'a [Point],
     /// The server that scenarios share.
     pub(crate) server: Kind,
 }
@@ -250,9 +249,8 @@ const TARGETS: [Target; 48] = [
     )
     .with(With::Embedded),
     target("bytes per object at 1,000,000 objects against 10,000 (embedded server)", 0.7, 0.0, |results| {
-        let ours = results.growth.iter().filter(|point| point.client == Library::Informer.name());
-        let (least, most) = (ours.clone().min_by_key(|it| it.objects)?, ours.max_by_key(|it| it.objects)?);
-        (most.objects == least.objects * 100).then(|| vec![most.bytes_per_object / least.bytes_per_object])
+        let of = |objects| results.ours(growth::NAME, &growth::setup_name(objects), growth::BYTES);
+        Some(pairs(of(1_000_000)?, of(10_000)?, |most, least| most / least))
     })
     .without_goal()
     .with(With::Embedded),
@@ -267,7 +265,7 @@ const TARGETS: [Target; 48] = [
     .without_goal()
     .in_unit("s"),
     target(
-        "`daemon`, 50,000 objects of eight kinds, 50 changes/s: memory / the seed's way",
+        "`daemon`, 50,000 objects of eight kinds, 50 changes/s: memory / the baseline",
         0.1,
         0.04,
         |results| results.against(daemon::NAME, daemon::SETUP, daemon::MEMORY, Library::ClientGo),
@@ -277,7 +275,7 @@ const TARGETS: [Target; 48] = [
         results.against(daemon::NAME, daemon::SETUP, daemon::CPU, Library::ClientGo)
     })
     .with(With::Embedded),
-    target("the same: CPU / the seed's way with its resync each minute", 0.3, 0.1, |results| {
+    target("the same: CPU / the baseline with its resync each minute", 0.3, 0.1, |results| {
         let ours = results.ours(daemon::NAME, daemon::SETUP, daemon::CPU)?;
         let theirs = results.figures.runs(daemon::NAME, Library::ClientGo, daemon::RESYNC, daemon::CPU)?;
         Some(pairs(ours, theirs, |ours, theirs| ours / theirs))

@@ -52,9 +52,6 @@ impl<T: Measured> Session<T> {
         session.informers =
             arguments.resource.iter().map(|resource| T::informer(&factory, resource.kind.clone())).collect();
         if let [informer] = &session.informers[..] {
-            if let Some(file) = &arguments.load {
-                informer.load(file).await?;
-            }
             for _ in 0..arguments.subscriptions {
                 let (counting, told) = Counting::new();
                 session.registrations.push(informer.add_handler(counting)?);
@@ -85,7 +82,6 @@ impl<T: Measured> Answers for Session<T> {
                 self.handlers.first().ok_or("there is no handler")?.get_stuck();
                 Ok(json!({ "event": "stuck" }))
             }
-            "index-late" => self.index_late(),
             "lookups" => {
                 let informer = self.informers.first().ok_or("nothing is watched")?;
                 lookups::measure(informer, self.by_ip.as_ref().ok_or("there is no --index")?, seconds)
@@ -104,11 +100,6 @@ impl<T: Measured> Answers for Session<T> {
             }
             "queue-fill" => Ok(json!({ "event": "filled", "waiting": self.queues.fill() })),
             "queue" => Ok(json!({ "event": "queue", "nanoseconds": self.queues.measure()? })),
-            "save" => {
-                let file = parameters["file"].as_str().ok_or("there is no file")?;
-                let saved = self.informers.first().ok_or("nothing is watched")?.save(file).await?;
-                Ok(json!({ "event": "saved", "objects": saved.objects, "bytes": saved.bytes }))
-            }
             other => Err(format!("{other:?} is no command of this program").into()),
         }
     }
@@ -149,17 +140,6 @@ impl<T: Measured> Session<T> {
             }
         }
         Ok(json!({ "event": "current" }))
-    }
-
-    fn index_late(&mut self) -> Result<Value, Failure> {
-        let informer = self.informers.first().ok_or("nothing is watched")?;
-        let start = Instant::now();
-        // This call returns when the index is complete.
-        let index = informer.add_index(|pod| pod.node().map(str::to_owned));
-        let seconds = start.elapsed().as_secs_f64();
-        let keys = index.keys(&informer.snapshot()).len();
-        self.by_node = Some(index);
-        Ok(json!({ "event": "indexed", "seconds": seconds, "keys": keys }))
     }
 }
 

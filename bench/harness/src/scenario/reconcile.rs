@@ -47,8 +47,8 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<(), Error> {
                 NAME,
                 &setup,
                 &[
-                    ("looks that found a value", Unit::Count, answer("hits")),
-                    ("looks that decoded one", Unit::Count, answer("misses")),
+                    ("reads that found a value", Unit::Count, answer("hits")),
+                    ("reads that decoded one", Unit::Count, answer("misses")),
                     ("bytes that are hot", Unit::Bytes, answer("hotBytes")),
                 ],
             );
