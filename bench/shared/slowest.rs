@@ -61,7 +61,7 @@ impl Thread {
         };
         let seconds = u64::try_from(cpu.tv_sec).unwrap_or_default();
         let nanoseconds = u32::try_from(cpu.tv_nsec).unwrap_or_default();
-        Self { waits: usage.ru_nvcsw.into(), cpu: Some(Duration::new(seconds, nanoseconds)) }
+        Self { waits: usage.ru_nvcsw, cpu: Some(Duration::new(seconds, nanoseconds)) }
     }
 
     #[cfg(not(target_os = "linux"))]

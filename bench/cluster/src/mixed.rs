@@ -247,7 +247,7 @@ fn workload(pods: &Pods, kind: &str, index: usize) -> Result<String, serde_json:
 
 /// Most are small, one of fifty has 40 KB.
 fn config_map(random: &mut Rng, index: usize) -> Value {
-    let text = load::text(random, if index % 50 == 0 { 40_000 } else { 1_200 });
+    let text = load::text(random, if index.is_multiple_of(50) { 40_000 } else { 1_200 });
     json!({
         "apiVersion": "v1", "kind": "ConfigMap",
         "metadata": { "name": format!("settings-{index}"), "namespace": namespace(index), "labels": { "team": "platform" } },
@@ -257,7 +257,7 @@ fn config_map(random: &mut Rng, index: usize) -> Value {
 
 /// One of ten is a release of Helm.
 fn secret(random: &mut Rng, index: usize) -> Value {
-    let is_helm = index % 10 == 0;
+    let is_helm = index.is_multiple_of(10);
     let (kind, field) = if is_helm { ("helm.sh/release.v1", "release") } else { ("Opaque", "credentials") };
     let data = load::base64(random, if is_helm { 30_000 } else { 300 });
     json!({

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use tooling::{Error, process};
 
-use crate::{Built, root};
+use crate::root;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Library {
@@ -59,12 +59,12 @@ impl Library {
         }
     }
 
-    pub(super) fn build(self, built: &Built<'_>) -> Result<PathBuf, Error> {
+    pub(super) fn build(self, debug: bool) -> Result<PathBuf, Error> {
         match self {
-            Self::Informer => built.rust("bench/informer", "bench-informer"),
-            Self::KubeRs => built.rust("bench/kube-rs", "bench-kube-rs"),
-            Self::ClientGo => go(built, "client-go"),
-            Self::ControllerRuntime => go(built, "controller-runtime"),
+            Self::Informer => rust("bench-informer", "bench-informer", debug),
+            Self::KubeRs => rust("bench-kube-rs", "bench-kube-rs", debug),
+            Self::ClientGo => go("client-go"),
+            Self::ControllerRuntime => go("controller-runtime"),
         }
     }
 
@@ -80,9 +80,25 @@ impl Library {
     }
 }
 
+/// Builds a program of the workspace. Its release has only the features of dependencies that it asks for itself, as a user's
+/// program has. Without optimization it is what the tests of the workspace have built.
+pub(super) fn rust(package: &str, name: &str, debug: bool) -> Result<PathBuf, Error> {
+    let mut cargo = process::cargo(&root());
+    cargo.args(["build", "--quiet"]);
+    let target = if debug {
+        cargo.args(["--workspace", "--bin", name]);
+        "target/debug"
+    } else {
+        cargo.args(["--release", "--package", package, "--target-dir", "target/bench"]);
+        "target/bench/release"
+    };
+    process::run(&mut cargo)?;
+    Ok(root().join(target).join(name))
+}
+
 /// Builds a Go program, which is a module of its own.
-pub(super) fn go(built: &Built<'_>, name: &str) -> Result<PathBuf, Error> {
-    let program = built.directory.join(format!("bench-{name}"));
+pub(super) fn go(name: &str) -> Result<PathBuf, Error> {
+    let program = root().join("target/bench").join(format!("bench-{name}"));
     let mut go = Command::new("go");
     go.args(["build", "-trimpath", "-buildvcs=false", "-o"]).arg(&program).arg(".");
     process::run(go.current_dir(root().join("bench").join(name)).env("CGO_ENABLED", "0"))?;

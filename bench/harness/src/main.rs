@@ -26,7 +26,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use tooling::{Error, process};
+use tooling::Error;
 
 use crate::figures::Figures;
 use crate::library::{Library, Peer};
@@ -65,9 +65,6 @@ pub(crate) struct Options {
     /// Build without optimization, which is quick, and check the results only; no figures are compared
     #[arg(long, conflicts_with = "json")]
     pub(crate) debug: bool,
-    /// A kubediff that is built already
-    #[arg(long, value_name = "FILE")]
-    pub(crate) kubediff: Option<PathBuf>,
     /// Measure nothing; write the tables of docs/BENCHMARKS.md from a file of --json
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     pub(crate) render: Option<PathBuf>,
@@ -142,15 +139,14 @@ impl<'a> Bench<'a> {
     fn new(options: &'a Options, scenarios: &[Scenario]) -> Result<Self, Error> {
         let output = root().join("target/bench");
         std::fs::create_dir_all(&output).map_err(Error::io(&output))?;
-        let built = Built { directory: &output, profile: profile(options) };
         let clients = [Library::Informer].into_iter().chain(options.peers.iter().map(|peer| peer.client()));
         let are_needed = scenarios.iter().any(|scenario| scenario.needs_clients());
         let mut programs = Vec::new();
         for client in clients.filter(|_| are_needed) {
             println!("Building {}", client.name());
-            programs.push((client, client.build(&built)?));
+            programs.push((client, client.build(options.debug)?));
         }
-        let cluster = built.rust("bench/cluster", "bench-cluster")?;
+        let cluster = library::rust("bench-cluster", "bench-cluster", options.debug)?;
         let scratch = output.join(format!("run-{}", std::process::id()));
         std::fs::create_dir_all(&scratch).map_err(Error::io(&scratch))?;
         let (figures, report) = (Figures::default(), Report::new());
@@ -212,25 +208,8 @@ impl<'a> Bench<'a> {
 
     fn kubediff(&mut self) -> Result<PathBuf, Error> {
         if self.kubediff.is_none() {
-            self.kubediff.clone_from(&self.options.kubediff);
-        }
-        if self.kubediff.is_none() {
             println!("Building kubediff");
-            // The target directory of the workspace, where its tests have built most dependencies already.
-            let output = root().join("target");
-            let profile = profile(self.options);
-            let mut cargo = process::cargo(&root());
-            cargo.args([
-                "build",
-                "--quiet",
-                "--profile",
-                profile,
-                "--package",
-                "kubectl-changes",
-                "--target-dir",
-            ]);
-            process::run(cargo.arg(&output))?;
-            self.kubediff = Some(output.join(folder(profile)).join("kubediff"));
+            self.kubediff = Some(library::rust("kubectl-changes", "kubediff", self.options.debug)?);
         }
         self.kubediff.clone().ok_or_else(|| Error::Found("there is no kubediff".to_owned()))
     }
@@ -239,9 +218,7 @@ impl<'a> Bench<'a> {
     fn seed(&mut self) -> Result<Option<PathBuf>, Error> {
         if self.seed.is_none() && self.options.peers.contains(&Peer::ClientGo) {
             println!("Building the seed");
-            let output = root().join("target/bench");
-            let built = Built { directory: &output, profile: profile(self.options) };
-            self.seed = Some(library::go(&built, "seed")?);
+            self.seed = Some(library::go("seed")?);
         }
         Ok(self.seed.clone())
     }
@@ -259,35 +236,5 @@ impl Drop for Bench<'_> {
         // Servers keep files in the directory, so they end first.
         (self.server, self.sets_server, self.owners_server) = (None, None, None);
         let _ = std::fs::remove_dir_all(&self.scratch);
-    }
-}
-
-fn profile(options: &Options) -> &'static str {
-    if options.debug { "dev" } else { "release" }
-}
-
-/// The folder in which cargo puts the output of a profile.
-fn folder(profile: &str) -> &str {
-    if profile == "dev" { "debug" } else { profile }
-}
-
-/// Where and how programs are built.
-struct Built<'a> {
-    directory: &'a Path,
-    /// `release`; `dev` with `--debug`.
-    profile: &'static str,
-}
-
-impl Built<'_> {
-    /// Builds a program that is a workspace of its own.
-    fn rust(&self, directory: &str, name: &str) -> Result<PathBuf, Error> {
-        // In the target directory of the workspace, whose tests have built many of the dependencies.
-        let output = if self.profile == "dev" { &root().join("target") } else { self.directory };
-        let mut cargo = process::cargo(&root().join(directory));
-        cargo.args(["build", "--quiet", "--profile", self.profile]).env("CARGO_TARGET_DIR", output);
-        // Debug information takes a third of the time, and nobody debugs these programs.
-        cargo.env("CARGO_PROFILE_DEV_DEBUG", "false");
-        process::run(&mut cargo)?;
-        Ok(output.join(folder(self.profile)).join(name))
     }
 }

@@ -70,7 +70,6 @@ impl<K: View> Answers for Session<K> {
             }
             // The watch waits for the slowest subscriber: no other one would be notified any more.
             "stuck" => Err("a subscriber of kube-rs that is stuck stops all others".into()),
-            "index-late" => Err("kube-rs has no indexes".into()),
             _ => Err(format!("kube-rs has no {command:?}").into()),
         }
     }
@@ -79,7 +78,7 @@ impl<K: View> Answers for Session<K> {
 /// The version of kube in this build.
 fn version() -> &'static str {
     let package =
-        include_str!("../Cargo.lock").split("[[package]]").find(|it| it.contains("name = \"kube\"\n"));
+        include_str!("../../../Cargo.lock").split("[[package]]").find(|it| it.contains("name = \"kube\"\n"));
     let version = package.and_then(|it| it.split("version = \"").nth(1)?.split('"').next());
     version.unwrap_or("of unknown version")
 }

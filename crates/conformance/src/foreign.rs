@@ -55,10 +55,18 @@ impl Foreign {
             Self::Kubectl => (go("./kubectl", &output), output.join("kubectl")),
             Self::ClientGo => (go("./shared-informer", &output), output.join("shared-informer")),
             Self::Encodings => (go("./encodings", &output), output.join("encodings")),
-            Self::KubeRs => (cargo("kube-rs", &target), target.join("debug/foreign-kube-rs")),
-            Self::KubeRuntime => (cargo("kube-runtime", &target), target.join("debug/side_by_side")),
+            Self::KubeRs => {
+                (member(&["--bin", "foreign-kube-rs"], &target), target.join("debug/foreign-kube-rs"))
+            }
+            Self::KubeRuntime => {
+                let programs = ["side_by_side", "reflector_before", "reflector_after"];
+                let programs = programs.map(|name| ["--bin", name]);
+                (member(programs.as_flattened(), &target), target.join("debug/side_by_side"))
+            }
             Self::TwoProviders => {
-                (cargo("two-providers", &target), target.join("debug/foreign-two-providers"))
+                let mut cargo = cargo(&target);
+                cargo.current_dir(Path::new(REPOSITORY).join("foreign/two-providers"));
+                (cargo, target.join("debug/foreign-two-providers"))
             }
         };
         std::fs::create_dir_all(&output).expect("a directory");
@@ -76,11 +84,16 @@ impl Foreign {
     }
 }
 
-/// Builds the programs of a package.
-fn cargo(package: &str, target: &Path) -> Command {
+/// Builds programs of this workspace. With all its packages chosen, dependencies have the features that the tests have.
+fn member(programs: &[&str], target: &Path) -> Command {
+    let mut cargo = cargo(target);
+    cargo.current_dir(REPOSITORY).arg("--workspace").args(programs);
+    cargo
+}
+
+fn cargo(target: &Path) -> Command {
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--quiet", "--locked"]);
-    cargo.current_dir(Path::new(REPOSITORY).join("foreign").join(package)).env("CARGO_TARGET_DIR", target);
+    cargo.args(["build", "--quiet", "--locked"]).env("CARGO_TARGET_DIR", target);
     cargo
 }
 

@@ -1,5 +1,6 @@
-//! Errors with exit codes, and running other programs, for xtask and the benchmarks' harness.
+//! Errors with exit codes, running other programs, and their CPU time, for xtask and the benchmarks' harness.
 
+pub mod cpu;
 mod error;
 pub mod process;
 

@@ -3,7 +3,9 @@
 use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
+use crate::cpu;
 use crate::error::Error;
 
 /// The `cargo` that started this program.
@@ -43,8 +45,19 @@ pub fn output(command: &mut Command) -> Result<String, Error> {
     String::from_utf8(stdout).map_err(|error| Error::format(describe(command), error))
 }
 
-/// Runs a command. Returns whether it was successful, and its stdout and stderr in the order in which they were written.
-pub fn capture(command: &mut Command) -> Result<(bool, String), Error> {
+/// A command that has ended.
+#[derive(Debug)]
+pub struct Ended {
+    /// Whether it reported success.
+    pub success: bool,
+    /// Its stdout and stderr, in the order in which they were written.
+    pub output: String,
+    /// The CPU time, where the system says it.
+    pub cpu: Option<Duration>,
+}
+
+/// Runs a command and waits for its end.
+pub fn capture(command: &mut Command) -> Result<Ended, Error> {
     // One pipe for both: with two, names of tests (stdout) and what they print (stderr) could arrive in any order.
     let (mut reader, writer) = std::io::pipe().map_err(|source| cannot_start(command, &source))?;
     let both = writer.try_clone().map_err(|source| cannot_start(command, &source))?;
@@ -55,8 +68,9 @@ pub fn capture(command: &mut Command) -> Result<(bool, String), Error> {
 
     let mut output = Vec::new();
     reader.read_to_end(&mut output).map_err(|source| cannot_start(command, &source))?;
+    let cpu = cpu::of_child(&child);
     let status = child.wait().map_err(|source| cannot_start(command, &source))?;
-    Ok((status.success(), String::from_utf8_lossy(&output).into_owned()))
+    Ok(Ended { success: status.success(), output: String::from_utf8_lossy(&output).into_owned(), cpu })
 }
 
 fn failed(command: &Command, status: std::process::ExitStatus) -> Error {
@@ -82,7 +96,8 @@ mod tests {
     fn both_streams_are_captured_in_order() {
         let mut command = Command::new("sh");
         command.args(["-c", "echo one; echo two >&2; echo three; exit 4"]);
-        assert_eq!(capture(&mut command).unwrap(), (false, "one\ntwo\nthree\n".to_owned()));
+        let ended = capture(&mut command).unwrap();
+        assert_eq!((ended.success, &*ended.output), (false, "one\ntwo\nthree\n"));
     }
 
     #[test]

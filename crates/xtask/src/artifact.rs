@@ -29,6 +29,12 @@ pub(crate) struct Profile {
     pub(crate) test: bool,
 }
 
+/// Has cargo compile the packages of the workspace with Clippy, which is rustc with more lints. The compiler is a part of the names
+/// of artifacts: what a command without this builds is built besides.
+pub(crate) fn lint(cargo: &mut Command) -> &mut Command {
+    cargo.env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver").env("CLIPPY_ARGS", "-Dwarnings")
+}
+
 /// Builds with cargo and returns the programs.
 pub(crate) fn build(cargo: &mut Command) -> Result<Vec<Artifact>, Error> {
     parse(cargo.args(["--message-format", "json-render-diagnostics"]))

@@ -15,6 +15,12 @@ const CRATES: &[&str] = &["informer-core", "informer-controller"];
 const MODULE: &str = "interleavings::";
 
 pub(crate) fn run(tree: &Tree) -> Result<(), Error> {
+    build(tree)?.iter_mut().try_for_each(process::run)
+}
+
+/// Builds the tests of each crate.
+pub(crate) fn build(tree: &Tree) -> Result<Vec<Command>, Error> {
+    let mut programs = Vec::new();
     for name in CRATES {
         let mut cargo = process::cargo(tree.root());
         cargo.args(["rustc", "--package", name, "--lib", "--profile", "test"]);
@@ -22,8 +28,9 @@ pub(crate) fn run(tree: &Tree) -> Result<(), Error> {
         let Some(binary) = binaries.last() else {
             return Err(Error::format("cargo's list of binaries", format!("it lacks the tests of {name}")));
         };
-        println!("{name}, threads in all orders:");
-        process::run(Command::new(&binary.executable).arg(MODULE))?;
+        let mut program = Command::new(&binary.executable);
+        program.arg(MODULE);
+        programs.push(program);
     }
-    Ok(())
+    Ok(programs)
 }

@@ -2,18 +2,18 @@
 //!
 //! Steps run one after the other, because two compilers at a time are no faster on few cores. Kubernetes is the
 //! exception: its build fills the cores while cargo waits for a single crate. Quick steps come first, and the first
-//! failure ends the run.
+//! failure ends the run. In the end there is a table of the time and the CPU time of each step.
 
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use ::control_plane::Release;
-use tooling::{Error, process};
+use tooling::{Error, cpu, process};
 
-use crate::test_run::{TestRun, real_server};
+use crate::test_run::{self, TestRun, real_server};
 use crate::tree::Tree;
-use crate::{bench, contract, control_plane, deny, dist, image, interleavings, package, public_api, tidy};
+use crate::{contract, control_plane, deny, dist, image, package, public_api, tidy};
 
 /// A step: its heading and its function.
 type Step<'a> = (&'static str, Box<dyn Fn() -> Result<(), Error> + 'a>);
@@ -32,8 +32,6 @@ pub(crate) fn run(tree: &Tree, fast: bool) -> Result<(), Error> {
         steps.push(("control plane", Box::new(|| control_plane::check(tree))));
     }
     steps.push(("tests", Box::new(move || tests(tree, real_server))));
-    steps.push(("loom", Box::new(|| interleavings::run(tree))));
-    steps.push(("benchmarks", Box::new(move || bench::check(tree, real_server))));
     steps.push(("contract", Box::new(|| contract::report(tree, false))));
     perform(&steps)
 }
@@ -82,30 +80,42 @@ fn conformance(tree: &Tree, release: Release) -> Result<(), Error> {
     process::run(command.args(["test", "--package", "conformance", "--test", "real", "--no-fail-fast"]))
 }
 
+/// What a step took.
+struct Took {
+    heading: &'static str,
+    time: Duration,
+    /// That of the programs which ended during the step.
+    cpu: Option<Duration>,
+}
+
 fn perform(steps: &[Step<'_>]) -> Result<(), Error> {
     let begin = Instant::now();
-    let mut times = Vec::new();
+    let mut took = Vec::new();
     for (index, (heading, step)) in steps.iter().enumerate() {
         println!("\n=== {}/{} {heading}", index + 1, steps.len());
-        let step_begin = Instant::now();
+        let (step_begin, cpu_before) = (Instant::now(), cpu::of_ended_children());
         let result = step();
-        times.push((*heading, step_begin.elapsed()));
+        let cpu = cpu::of_ended_children().zip(cpu_before).map(|(now, before)| now - before);
+        took.push(Took { heading, time: step_begin.elapsed(), cpu });
         if let Err(error) = result {
-            print_times(&times);
+            print_table(&took);
             println!("xtask test: FAILED at {heading} after {}", seconds(begin.elapsed()));
             return Err(error);
         }
     }
-    print_times(&times);
+    print_table(&took);
     println!("xtask test: all {} steps passed in {}", steps.len(), seconds(begin.elapsed()));
     Ok(())
 }
 
-fn print_times(times: &[(&str, Duration)]) {
-    println!();
-    for (heading, time) in times {
-        println!("{:>9}  {heading}", seconds(*time));
+/// The build of Kubernetes, which no step waits for until `control plane`, counts where it ends.
+fn print_table(took: &[Took]) {
+    println!("\n{:>10} {:>10}", "time", "CPU");
+    for Took { heading, time, cpu } in took {
+        println!("{:>10} {:>10}  {heading}", seconds(*time), cpu.map(seconds).unwrap_or_default());
     }
+    let all: Option<Duration> = took.iter().map(|took| took.cpu).sum();
+    println!("{:>10} {:>10}  all steps", "", all.map(seconds).unwrap_or_default());
 }
 
 fn seconds(time: Duration) -> String {
@@ -117,14 +127,15 @@ fn format(tree: &Tree) -> Result<(), Error> {
     process::run(process::cargo(tree.root()).args(["fmt", "--all", "--check"]))
 }
 
+/// Builds everything, with Clippy in the place of rustc: so each crate is compiled once for its findings and for the tests.
+///
 /// Lets the control plane be built at the same time: the step of that name waits for it, and reports a failure.
 fn clippy(tree: &Tree, real_server: bool) -> Result<(), Error> {
     component("clippy", "clippy")?;
     if real_server {
         thread::spawn(::control_plane::build);
     }
-    let arguments = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
-    process::run(process::cargo(tree.root()).args(arguments))
+    test_run::build(tree).map(drop)
 }
 
 /// The sets of features of `informer` and `testapi` to build: none, and each alone. Clippy builds all features together.

@@ -1,8 +1,8 @@
 //! Runs the tests of the workspace and records which tests ran.
 //!
 //! Cargo builds the tests and gives a machine-readable list of binaries. This command runs the binaries itself, some of
-//! them at the same time, because many tests wait for processes and clocks. It shows the output of each binary at its
-//! end, parses it, and in the end shows the times of all.
+//! them at the same time, because many tests wait for processes and clocks; beside them it runs doctests, loom and the
+//! check of the benchmarks. It shows the output of each at its end, parses it, and in the end shows the times of all.
 
 mod job;
 mod report;
@@ -18,6 +18,7 @@ use tooling::{Error, process};
 use crate::artifact::{self, Artifact};
 use crate::metadata::{Metadata, Package};
 use crate::tree::Tree;
+use crate::{bench, interleavings};
 use job::Job;
 
 /// Set for the tests if there is no real server: tests that need one do nothing then.
@@ -59,12 +60,18 @@ impl TestRun {
     /// Builds and runs all tests, records the run, and returns whether all passed.
     pub(crate) fn execute(tree: &Tree, real_server: bool) -> Result<bool, Error> {
         let workspace = Metadata::workspace(tree.root())?;
-        let mut jobs = build(tree, &workspace)?;
         // First, because they compile: beside them there is time for tests that wait.
-        jobs.insert(0, Job::doctests(tree));
+        let mut jobs = vec![Job::doctests(tree)];
+        jobs.extend(bench::check(tree, real_server)?.map(Job::benchmarks));
+        jobs.extend(interleavings::build(tree)?.into_iter().map(Job::loom));
+        jobs.extend(binaries(build(tree)?, &workspace));
         let started = SystemTime::now();
-        for command in jobs.iter_mut().map(|job| &mut job.command).filter(|_| !real_server) {
-            command.env(NO_CONTROL_PLANE, "1");
+        for job in &mut jobs {
+            // Some build programs of this workspace, which are there already if the compiler is the same.
+            artifact::lint(&mut job.command);
+            if !real_server {
+                job.command.env(NO_CONTROL_PLANE, "1");
+            }
         }
         let ended = job::run(jobs)?;
         let passed = ended.iter().all(|ended| ended.passed);
@@ -122,18 +129,15 @@ fn record_path(workspace: &Metadata) -> PathBuf {
     workspace.target_directory.join("contract").join("run.json")
 }
 
-/// Builds all tests.
-fn build(tree: &Tree, workspace: &Metadata) -> Result<Vec<Job>, Error> {
-    let mut command = process::cargo(tree.root());
-    let artifacts = artifact::build(command.args(["test", "--workspace", "--no-run"]))?;
+/// Builds all tests and programs of the workspace. A finding of Clippy fails it.
+pub(crate) fn build(tree: &Tree) -> Result<Vec<Artifact>, Error> {
+    let mut cargo = process::cargo(tree.root());
+    artifact::build(artifact::lint(&mut cargo).args(["build", "--workspace", "--all-targets"]))
+}
+
+fn binaries(artifacts: Vec<Artifact>, workspace: &Metadata) -> Vec<Job> {
     let packages: HashMap<&str, &Package> =
         workspace.packages.iter().map(|package| (package.id.as_str(), package)).collect();
-    let job = |artifact: Artifact| {
-        artifact
-            .profile
-            .test
-            .then(|| Job::binary(packages.get(artifact.package_id.as_str())?, artifact))
-            .flatten()
-    };
-    Ok(artifacts.into_iter().filter_map(job).collect())
+    let tests = artifacts.into_iter().filter(|artifact| artifact.profile.test);
+    tests.filter_map(|artifact| Job::binary(packages.get(artifact.package_id.as_str())?, artifact)).collect()
 }

@@ -29,21 +29,20 @@ async fn main() -> Result<(), Box<dyn Error>> {
         Some("stream") => config = config.streaming_lists(),
         _ => return Err(usage.into()),
     }
-    let client = Client::try_from(
-        Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?,
-    )?;
+    let client =
+        Client::try_from(Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?)?;
 
     let (store, writer) = reflector::store::<ConfigMap>();
     let (changed, mut changes) = watch::channel(());
-    let stream = reflector::reflector(writer, watcher(Api::all(client), config))
-        .default_backoff()
-        .for_each(move |event| {
+    let stream = reflector::reflector(writer, watcher(Api::all(client), config)).default_backoff().for_each(
+        move |event| {
             if let Err(error) = event {
                 eprintln!("kube-rs: {error}");
             }
             changed.send_replace(());
             ready(())
-        });
+        },
+    );
     tokio::spawn(stream);
 
     let mut commands = BufReader::new(tokio::io::stdin()).lines();

@@ -13,23 +13,25 @@ use crate::artifact::Artifact;
 use crate::metadata::Package;
 use crate::tree::Tree;
 
-/// The packages whose tests start servers and other programs. One of their binaries runs at a time: each takes a GB of
-/// memory, and waits more than it computes.
+/// The packages whose tests start servers and other programs. One of their binaries runs at a time, or the benchmarks: each takes
+/// a GB of memory, and waits more than it computes.
 const SERVERS: &[&str] = &["conformance", "control-plane"];
 
-/// A test binary, or all doctests.
+/// A test binary, or another program that tests.
 pub(super) struct Job {
     pub(super) command: Command,
-    /// The arguments of `cargo test` that run this job alone.
+    /// The arguments of cargo that run this job alone.
     name: String,
-    /// `None` for doctests: their names have no clauses.
+    /// `None` for programs whose tests have no names of clauses.
     binary: Option<Binary>,
+    has_server: bool,
 }
 
 /// The end of a job.
 pub(super) struct Ended {
     name: String,
     time: Duration,
+    cpu: Option<Duration>,
     pub(super) passed: bool,
     pub(super) results: Vec<TestResult>,
 }
@@ -48,37 +50,48 @@ impl Job {
             Some(kind @ ("bin" | "test" | "example")) => format!("--{kind} {target}"),
             _ => "--lib".to_owned(),
         };
-        let name = format!("-p {} {which}", package.name);
-        Some(Self { command, name, binary: Some(Binary { package: package.name.clone(), target }) })
+        let name = format!("test -p {} {which}", package.name);
+        let has_server = SERVERS.contains(&&*package.name);
+        Some(Self {
+            command,
+            name,
+            binary: Some(Binary { package: package.name.clone(), target }),
+            has_server,
+        })
     }
 
     pub(super) fn doctests(tree: &Tree) -> Self {
         let mut command = process::cargo(tree.root());
         command.args(["test", "--quiet", "--workspace", "--doc", "--no-fail-fast"]);
-        Self { command, name: "--workspace --doc".to_owned(), binary: None }
+        Self { command, name: "test --workspace --doc".to_owned(), binary: None, has_server: false }
     }
 
-    fn has_server(&self) -> bool {
-        self.binary.as_ref().is_some_and(|binary| SERVERS.contains(&&*binary.package))
+    pub(super) fn loom(command: Command) -> Self {
+        Self { command, name: "xtask loom".to_owned(), binary: None, has_server: false }
+    }
+
+    pub(super) fn benchmarks(command: Command) -> Self {
+        Self { command, name: "xtask bench --debug".to_owned(), binary: None, has_server: true }
     }
 
     fn run(mut self) -> Result<Ended, Error> {
         let begin = Instant::now();
-        let (passed, output) = process::capture(&mut self.command)?;
+        let process::Ended { success: passed, output, cpu } = process::capture(&mut self.command)?;
         let time = begin.elapsed();
         // In one piece: another job may end at the same time.
-        println!("\n--- cargo test {} ({:.1} s)\n{}", self.name, time.as_secs_f64(), output.trim());
+        println!("\n--- cargo {} ({:.1} s)\n{}", self.name, time.as_secs_f64(), output.trim());
         let results = self.binary.map(|binary| report::results(&binary, &output)).unwrap_or_default();
-        Ok(Ended { name: self.name, time, passed, results })
+        Ok(Ended { name: self.name, time, cpu, passed, results })
     }
 }
 
 /// Runs all jobs, also after a failure, so that a run shows all failures. Prints the times, the longest last.
 pub(super) fn run(jobs: Vec<Job>) -> Result<Vec<Ended>, Error> {
-    let (servers, others): (Vec<_>, Vec<_>) = jobs.into_iter().partition(Job::has_server);
+    let (servers, others): (Vec<_>, Vec<_>) = jobs.into_iter().partition(|job: &Job| job.has_server);
     let queue = Mutex::new(VecDeque::from(others));
     let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-    let threads = thread::available_parallelism().map_or(2, usize::from).max(2);
+    // One more than there are processors: many tests wait.
+    let threads = thread::available_parallelism().map_or(2, usize::from) + 1;
     let ended: Result<Vec<Vec<Ended>>, Error> = thread::scope(|scope| {
         let rest = || std::iter::from_fn(next).map(Job::run).collect::<Result<Vec<_>, _>>();
         let workers: Vec<_> = (1..threads).map(|_| scope.spawn(rest)).collect();
@@ -87,12 +100,13 @@ pub(super) fn run(jobs: Vec<Job>) -> Result<Vec<Ended>, Error> {
     });
     let mut ended: Vec<Ended> = ended?.into_iter().flatten().collect();
     ended.sort_by_key(|ended| ended.time);
-    println!();
-    for Ended { name, time, .. } in ended.iter().filter(|ended| ended.time >= Duration::from_secs(1)) {
-        println!("{:>9.1} s  {name}", time.as_secs_f64());
+    println!("\n{:>11} {:>11}", "time", "CPU");
+    for Ended { name, time, cpu, .. } in ended.iter().filter(|ended| ended.time >= Duration::from_secs(1)) {
+        let cpu = cpu.map_or_else(String::new, |cpu| format!("{:.1} s", cpu.as_secs_f64()));
+        println!("{:>9.1} s {cpu:>11}  {name}", time.as_secs_f64());
     }
     for Ended { name, .. } in ended.iter().filter(|ended| !ended.passed) {
-        println!("failed: cargo test {name}");
+        println!("failed: cargo {name}");
     }
     Ok(ended)
 }
@@ -109,7 +123,8 @@ mod tests {
         let mut command = Command::new("sh");
         command.args(["-c", script]).current_dir(env!("CARGO_MANIFEST_DIR"));
         let binary = Binary { package: package.to_owned(), target: "it".to_owned() };
-        Job { command, name: package.to_owned(), binary: Some(binary) }
+        let has_server = SERVERS.contains(&package);
+        Job { command, name: package.to_owned(), binary: Some(binary), has_server }
     }
 
     #[test]

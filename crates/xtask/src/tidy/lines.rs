@@ -59,7 +59,8 @@ pub(super) fn check(files: &[File], sizes: &Sizes, packages: &[Package]) -> Vec<
 
 fn rows(sizes: &Sizes, packages: &[Package]) -> Vec<Row> {
     let purpose = |name: &str| {
-        let package = packages.iter().find(|package| package.folder() == name);
+        let manifest = format!("crates/{name}/Cargo.toml");
+        let package = packages.iter().find(|package| package.manifest_path.ends_with(&manifest));
         let other = OTHERS.iter().find(|(other, _)| *other == name).map(|(_, purpose)| (*purpose).to_owned());
         other.or_else(|| package?.description.clone()).unwrap_or_default()
     };
@@ -103,8 +104,11 @@ mod tests {
 
     #[test]
     fn a_table_that_is_off_is_found() {
-        let package =
-            Package { name: "a".to_owned(), description: Some("Does".to_owned()), ..Package::default() };
+        let package = Package {
+            manifest_path: "/repository/crates/a/Cargo.toml".into(),
+            description: Some("Does".to_owned()),
+            ..Package::default()
+        };
         let packages = [package];
         let lines = |code| Lines { code, rustdoc: 1, comments: 2, blank: 3, tests: 7 };
         let found = |now, written| {

@@ -66,7 +66,8 @@ async fn compare(pods: usize) -> Outcome<()> {
         }
     }
     std::fs::remove_file(kubeconfig)?;
-    Ok(server.stop().await)
+    server.stop().await;
+    Ok(())
 }
 
 async fn run(mode: &str, controllers: usize, pods: usize) -> Outcome<()> {
