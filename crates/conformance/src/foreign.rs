@@ -84,6 +84,19 @@ impl Foreign {
     }
 }
 
+/// Builds examples of this workspace, and returns their folder.
+///
+/// # Panics
+///
+/// When they cannot be built.
+pub fn build_examples(names: &[&str]) -> PathBuf {
+    let target = Path::new(REPOSITORY).join("target");
+    let examples: Vec<&str> = names.iter().flat_map(|name| ["--example", name]).collect();
+    let built = member(&examples, &target).output().expect("cargo");
+    assert!(built.status.success(), "examples cannot be built: {}", String::from_utf8_lossy(&built.stderr));
+    target.join("debug/examples")
+}
+
 /// Builds programs of this workspace. With all its packages chosen, dependencies have the features that the tests have.
 fn member(programs: &[&str], target: &Path) -> Command {
     let mut cargo = cargo(target);

@@ -25,7 +25,7 @@ mod wire;
 
 #[cfg(unix)]
 pub use actor::Actor;
-pub use foreign::{Foreign, Replica};
+pub use foreign::{Foreign, Replica, build_examples};
 pub use proxy::Proxy;
 pub use rig::{Rig, config_map, custom_resource, impatient};
 pub use server::{Kind, Needs, TOKEN};

@@ -3,7 +3,9 @@
 #![expect(clippy::expect_used, clippy::panic, reason = "a test may stop at a surprise, its helpers too")]
 
 use std::io::{BufRead, BufReader, Lines, Write};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::LazyLock;
 
 use conformance::{Kind, Needs, Rig, custom_resource, within};
 use k8s_openapi::api::apps::v1::ReplicaSet;
@@ -16,6 +18,23 @@ use kube_core::DynamicObject;
 use kube_core::discovery::ApiResource;
 use serde_json::{Value, json};
 
+/// The folder of the examples. Cargo tells only the tests of their own package where they are.
+static EXAMPLES: LazyLock<PathBuf> = LazyLock::new(|| {
+    conformance::build_examples(&[
+        "seven_steps",
+        "pods_by_ip",
+        "several_kinds",
+        "dynamic",
+        "raw_watch",
+        "restart",
+        "cost",
+        "http_versions",
+        "sample_controller",
+        "copy_secrets",
+        "sharded",
+    ])
+});
+
 /// An example that runs.
 struct Example {
     process: Child,
@@ -23,8 +42,8 @@ struct Example {
 }
 
 impl Example {
-    fn run(rig: &Rig, program: &str, arguments: &[&str]) -> Self {
-        let mut process = Command::new(program)
+    fn run(rig: &Rig, name: &str, arguments: &[&str]) -> Self {
+        let mut process = Command::new(EXAMPLES.join(name))
             .args(arguments)
             .env("KUBECONFIG", rig.kubeconfig())
             .stdin(Stdio::piped())
@@ -85,7 +104,7 @@ async fn seven_steps() {
     for name in ["step-a", "step-b"] {
         pods.create(&Default::default(), &pod(name)).await.unwrap();
     }
-    let output = Example::run(&rig, env!("CARGO_BIN_EXE_example_seven_steps"), &[]).output();
+    let output = Example::run(&rig, "seven_steps", &[]).output();
     assert!(output.contains(&"added step-a (from the start)".to_owned()), "{output:#?}");
     assert_eq!(output.last().unwrap(), "2 pods in default: step-a, step-b");
 }
@@ -101,8 +120,7 @@ async fn pods_by_ip() {
             pods.patch_status(name, &PatchParams::default(), &Patch::Merge(status)).await.unwrap();
         }
     }
-    let program = env!("CARGO_BIN_EXE_example_pods_by_ip");
-    let output = Example::run(&rig, program, &["10.1.0.1", "10.2.0.7", "10.2.0.8"]).output();
+    let output = Example::run(&rig, "pods_by_ip", &["10.1.0.1", "10.2.0.7", "10.2.0.8"]).output();
     let expected =
         ["10.1.0.1: pods-by-ip/host-a, pods-by-ip/host-b", "10.2.0.7: pods-by-ip/own", "10.2.0.8: nobody"];
     assert_eq!(output[1..], expected);
@@ -132,15 +150,14 @@ async fn several_kinds() {
     Api::namespaced(rig.client(), rig.namespace()).create(&default, &pod("web")).await.unwrap();
     Api::namespaced(rig.client(), rig.namespace()).create(&default, &set).await.unwrap();
     Api::namespaced(rig.client(), rig.namespace()).create(&default, &service).await.unwrap();
-    let program = env!("CARGO_BIN_EXE_example_several_kinds");
-    let output = Example::run(&rig, program, &["several-kinds/web"]).output();
+    let output = Example::run(&rig, "several_kinds", &["several-kinds/web"]).output();
     let expected = [
         r#"pod several-kinds/web: Some("Pending")"#,
         "replica set several-kinds/web: Some(3) replicas",
         r#"service several-kinds/web: Some("None")"#,
     ];
     assert_eq!(output, expected);
-    let output = Example::run(&rig, program, &["several-kinds/none"]).output();
+    let output = Example::run(&rig, "several_kinds", &["several-kinds/none"]).output();
     assert_eq!(output[0], "pod several-kinds/none: not found");
 }
 
@@ -152,7 +169,7 @@ async fn dynamic() {
     let definitions = Api::<CustomResourceDefinition>::all(rig.client());
     definitions.create(&Default::default(), &definition).await.unwrap();
     let arguments = ["widgets.v1.dynamic.example.com", "Widget", rig.namespace()];
-    let mut example = Example::run(&rig, env!("CARGO_BIN_EXE_example_dynamic"), &arguments);
+    let mut example = Example::run(&rig, "dynamic", &arguments);
     // By then, if not before, the resource is served.
     example.says("live since");
 
@@ -183,7 +200,7 @@ async fn raw_watch() {
     for (name, forgets, how) in [("raw-watch", false, "deleted"), ("forgotten", true, "deleted, but unseen")]
     {
         let Some(rig) = Rig::own(Kind::Real, name, Needs::default()).await else { return };
-        let mut example = Example::run(&rig, env!("CARGO_BIN_EXE_example_raw_watch"), &[rig.namespace()]);
+        let mut example = Example::run(&rig, "raw_watch", &[rig.namespace()]);
         example.says("Press Enter to reconnect");
         if forgets {
             rig.forget_history().await;
@@ -204,7 +221,7 @@ async fn restart() {
     let Some(rig) = Rig::shared(Kind::Real, "restart").await else { return };
     let directory = tempfile::TempDir::new().unwrap();
     let seen = directory.path().to_str().unwrap();
-    let run = || Example::run(&rig, env!("CARGO_BIN_EXE_example_restart"), &[rig.namespace(), seen]).output();
+    let run = || Example::run(&rig, "restart", &[rig.namespace(), seen]).output();
     let ours = |output: Vec<String>| -> Vec<_> {
         output.into_iter().filter(|line| !line.ends_with("kube-root-ca.crt")).collect()
     };
@@ -227,7 +244,7 @@ async fn cost() {
     for number in 0..20 {
         rig.create(&format!("map-{number}")).await;
     }
-    let output = Example::run(&rig, env!("CARGO_BIN_EXE_example_cost"), &["configmaps", "leases"]).output();
+    let output = Example::run(&rig, "cost", &["configmaps", "leases"]).output();
     let columns = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     assert_eq!(columns(&output[0])[..2], ["RESOURCE", "OBJECTS"]);
     // Others may make and delete some of theirs meanwhile.
@@ -241,10 +258,7 @@ async fn cost() {
 #[tokio::test(flavor = "multi_thread")]
 async fn http_versions() {
     let Some(rig) = Rig::shared(Kind::Real, "http_versions").await else { return };
-    let run = |version| {
-        let program = env!("CARGO_BIN_EXE_example_http_versions");
-        Example::run(&rig, program, &[version, "watches", "8"]).output()
-    };
+    let run = |version| Example::run(&rig, "http_versions", &[version, "watches", "8"]).output();
     let [first] = &run("1")[..] else { panic!("a line") };
     assert!(first.starts_with("0 objects, 8 watches: "), "{first}");
     let [second] = &run("2")[..] else { panic!("a line") };
@@ -256,10 +270,9 @@ async fn http_versions() {
 async fn sample_controller() {
     let needs = Needs { controllers: true, ..Needs::default() };
     let Some(rig) = Rig::own(Kind::Real, "sample-controller", needs).await else { return };
-    let program = env!("CARGO_BIN_EXE_example_sample_controller");
-    let definition = Example::run(&rig, program, &["--definition"]).output().concat();
+    let definition = Example::run(&rig, "sample_controller", &["--definition"]).output().concat();
     rig.define(&serde_json::from_str(&definition).expect("a definition")).await;
-    let _running = Example::run(&rig, program, &[]);
+    let _running = Example::run(&rig, "sample_controller", &[]);
 
     let resource = ApiResource {
         group: "samplecontroller.k8s.io".to_owned(),
@@ -339,8 +352,7 @@ async fn copy_secrets() {
         let as_wanted = async || (price(namespace).await.as_deref() == wanted).then_some(());
         within(&format!("{wanted:?} in {namespace}"), until(as_wanted)).await;
     };
-    let program = env!("CARGO_BIN_EXE_example_copy_secrets");
-    let running = Example::run(&rig, program, &[]);
+    let running = Example::run(&rig, "copy_secrets", &[]);
     costs(one, Some("7")).await;
     assert_eq!(price(two).await, None);
     label(two, Some("shop")).await;
@@ -355,7 +367,7 @@ async fn copy_secrets() {
     drop(running);
     secrets(rig.namespace()).delete("prices", &Default::default()).await.unwrap();
     assert_eq!(price(two).await.as_deref(), Some("8"));
-    let _running = Example::run(&rig, program, &[]);
+    let _running = Example::run(&rig, "copy_secrets", &[]);
     costs(two, None).await;
     assert_eq!(secrets(three).get("prices").await.unwrap(), foreign);
 }
@@ -364,10 +376,9 @@ async fn copy_secrets() {
 #[tokio::test(flavor = "multi_thread")]
 async fn sharded() {
     let Some(rig) = Rig::shared(Kind::Real, "sharded").await else { return };
-    let program = env!("CARGO_BIN_EXE_example_sharded");
-    let mut stays = Example::run(&rig, program, &[]);
+    let mut stays = Example::run(&rig, "sharded", &[]);
     stays.says("100 % of 1 members");
-    let mut goes = Example::run(&rig, program, &[]);
+    let mut goes = Example::run(&rig, "sharded", &[]);
     goes.says("% of 2 members");
     let secrets = Api::<Secret>::namespaced(rig.client(), rig.namespace());
     let all_have_secrets = async |names: &[&str]| {
