@@ -22,11 +22,12 @@ impl TypeRef {
     ) {
         match (self.definition(), value) {
             (Type::Object(object), Value::Object(members)) => {
-                if change(self, object, members) {
-                    for (name, value) in members {
-                        if let Some(used) = object.known(name) {
-                            self.at(used).each_object(value, change);
-                        }
+                if !change(self, object, members) {
+                    return;
+                }
+                for (name, value) in members {
+                    if let Some(used) = object.known(name) {
+                        self.at(used).each_object(value, change);
                     }
                 }
             }
