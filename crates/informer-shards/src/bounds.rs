@@ -88,7 +88,7 @@ impl Bounds {
     /// object go.
     fn begin<T: View>(self: &Arc<Self>, context: &Context<T>) -> Option<Running> {
         let hash = self.hash(context);
-        let mut begins = context.causes().saw_deletion();
+        let mut begins = context.triggers().saw_deletion();
         if let Some(hash) = hash {
             self.state.send_if_modified(|state| {
                 begins = state.accept.contains(hash);
