@@ -1,9 +1,8 @@
 //! Replaces a file in one step: a reader finds the old one or the new one, also after a power failure.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use super::{BUFFER, SaveError};
@@ -30,64 +29,25 @@ pub(super) fn replace<R>(
     write: impl FnOnce(&mut dyn Write) -> Result<R, SaveError>,
 ) -> Result<(R, u64), SaveError> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut beside = Beside::create(directory, path).map_err(SaveError::file("created"))?;
+    let name = path.file_name().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput));
+    let name = name.map_err(SaveError::file("created"))?;
+    // Only its owner can read it, and it is removed if the save fails.
+    let beside = tempfile::Builder::new().prefix(&prefix(name)).suffix(SUFFIX).tempfile_in(directory);
+    let mut beside = beside.map_err(SaveError::file("created"))?;
     reached(Step::Created);
-    let mut output = BufWriter::with_capacity(BUFFER, Counted { file: &mut beside.file, bytes: 0, reached });
+    let counted = Counted { file: beside.as_file_mut(), bytes: 0, reached };
+    let mut output = BufWriter::with_capacity(BUFFER, counted);
     let result = write(&mut output)?;
     output.flush().map_err(SaveError::file("written"))?;
     let bytes = output.get_ref().bytes;
     drop(output);
-    beside.file.sync_all().map_err(SaveError::file("synced to the disk"))?;
+    beside.as_file().sync_all().map_err(SaveError::file("synced to the disk"))?;
     reached(Step::Synced);
-    beside.take_place_of(path).map_err(SaveError::file("put in its place"))?;
+    beside.persist(path).map_err(|error| SaveError::file("put in its place")(error.error))?;
     reached(Step::Renamed);
     sync_directory(directory).map_err(SaveError::file("synced to the disk"))?;
     reached(Step::Finished);
     Ok((result, bytes))
-}
-
-/// A temporary file beside the one that it will replace. If it is dropped before that, the file is removed.
-struct Beside {
-    path: Option<PathBuf>,
-    file: File,
-}
-
-/// Distinguishes the temporary files of one process.
-static NUMBER: AtomicU64 = AtomicU64::new(0);
-
-impl Beside {
-    fn create(directory: &Path, path: &Path) -> io::Result<Self> {
-        let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-        loop {
-            let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-            let mut beside = prefix(name);
-            beside.push(format!("{}-{number}{SUFFIX}", std::process::id()));
-            let path = directory.join(beside);
-            match create_for_the_owner_alone(&path) {
-                Ok(file) => return Ok(Self { path: Some(path), file }),
-                // Left by a process with the same process id.
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(error),
-            }
-        }
-    }
-
-    fn take_place_of(&mut self, path: &Path) -> io::Result<()> {
-        if let Some(beside) = &self.path {
-            fs::rename(beside, path)?;
-        }
-        self.path = None;
-        Ok(())
-    }
-}
-
-impl Drop for Beside {
-    fn drop(&mut self) {
-        if let Some(path) = &self.path {
-            // Best effort.
-            let _ = fs::remove_file(path);
-        }
-    }
 }
 
 const SUFFIX: &str = ".tmp";
@@ -128,14 +88,6 @@ pub(crate) fn make_directory(path: &Path) -> io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(path)
-}
-
-fn create_for_the_owner_alone(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.create_new(true).write(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
 }
 
 /// Only Unix can open directories.
