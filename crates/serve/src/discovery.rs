@@ -10,6 +10,7 @@ use bytes::Bytes;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::{Response, StatusCode};
 use serde::Serialize;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha512};
 
 use crate::answer::Document;
@@ -20,7 +21,7 @@ use crate::{
 /// Answers requests that are not about objects; `None` if the path is not one of discovery's.
 pub(crate) fn answer(catalog: &dyn Catalog, path: &str, headers: &HeaderMap) -> Option<Response<Body>> {
     if path == "/" {
-        return Some(json(&paths(&catalog.resources())));
+        return Some(document(&paths(&catalog.resources())));
     }
     let segments: Vec<&str> = path.strip_suffix('/').unwrap_or(path).split('/').skip(1).collect();
     let resources = catalog.resources();
@@ -29,17 +30,17 @@ pub(crate) fn answer(catalog: &dyn Catalog, path: &str, headers: &HeaderMap) -> 
             let message = "406: Not Acceptable\n\nAvailable representations: application/json";
             answer::status(&Status::new(Reason::NotAcceptable, message).about("", "", ""))
         }
-        ["version"] => json(&version(&catalog.version())),
+        ["version"] => document(&version(&catalog.version())),
         // This server has nothing to wait for: while it answers, it is healthy.
         ["healthz" | "livez" | "readyz"] if !path.ends_with('/') => text(StatusCode::OK, "ok"),
         ["healthz" | "livez" | "readyz", "ping"] => text(StatusCode::OK, "ok"),
         ["api"] if aggregated::wanted(headers).is_some() => aggregated::core(&resources, headers),
         ["apis"] if aggregated::wanted(headers).is_some() => aggregated::groups(&resources, headers),
-        ["api"] => negotiated(headers, true, || json(&legacy::versions(&resources, headers))),
-        ["apis"] => negotiated(headers, false, || json(&legacy::groups(&resources))),
+        ["api"] => negotiated(headers, true, || document(&legacy::versions(&resources, headers))),
+        ["apis"] => negotiated(headers, false, || document(&legacy::groups(&resources))),
         ["api", version] => legacy_resources(&resources, "", version, headers),
         ["apis", group] => match legacy::group(&resources, group) {
-            Some(group) => negotiated(headers, false, || json(&group)),
+            Some(group) => negotiated(headers, false, || document(&group)),
             None => unknown_path(),
         },
         ["apis", group, version] => legacy_resources(&resources, group, version, headers),
@@ -60,7 +61,7 @@ fn legacy_resources(
     headers: &HeaderMap,
 ) -> Response<Body> {
     if let Some(list) = legacy::resources(resources, group, version) {
-        return negotiated(headers, has_door(resources, group), || json(&list));
+        return negotiated(headers, has_door(resources, group), || document(&list));
     }
     // Groups of custom resources have no handler of their own, which would answer with an API object.
     if has_door(resources, group) { answer::status(&not_here()) } else { unknown_path() }
@@ -136,49 +137,27 @@ fn accepted(headers: &HeaderMap) -> impl Iterator<Item = &str> {
         .filter(|wish| !wish.is_empty())
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct VersionInfo {
-    major: String,
-    minor: String,
-    emulation_major: String,
-    emulation_minor: String,
-    min_compatibility_major: String,
-    min_compatibility_minor: String,
-    git_version: String,
-    git_commit: &'static str,
-    git_tree_state: &'static str,
-    build_date: &'static str,
-    go_version: &'static str,
-    compiler: &'static str,
-    platform: String,
-}
-
-fn version(version: &ServerVersion) -> VersionInfo {
-    VersionInfo {
-        major: version.major.to_string(),
-        minor: version.minor.to_string(),
-        emulation_major: version.major.to_string(),
-        emulation_minor: version.minor.to_string(),
-        min_compatibility_major: version.major.to_string(),
-        min_compatibility_minor: version.minor.saturating_sub(1).to_string(),
-        git_version: version.git_version.clone(),
-        git_commit: "",
-        git_tree_state: "clean",
-        build_date: "1970-01-01T00:00:00Z",
+fn version(version: &ServerVersion) -> Value {
+    let (major, minor) = (version.major.to_string(), version.minor.to_string());
+    json!({
+        "major": major,
+        "minor": minor,
+        "emulationMajor": major,
+        "emulationMinor": minor,
+        "minCompatibilityMajor": major,
+        "minCompatibilityMinor": version.minor.saturating_sub(1).to_string(),
+        "gitVersion": version.git_version,
+        "gitCommit": "",
+        "gitTreeState": "clean",
+        "buildDate": "1970-01-01T00:00:00Z",
         // Clients expect a value; this server has no Go in it.
-        go_version: "none",
-        compiler: "rustc",
-        platform: format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH),
-    }
+        "goVersion": "none",
+        "compiler": "rustc",
+        "platform": format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH),
+    })
 }
 
-#[derive(Serialize)]
-struct Paths {
-    paths: Vec<String>,
-}
-
-fn paths(resources: &Resources) -> Paths {
+fn paths(resources: &Resources) -> Value {
     let mut paths: Vec<String> =
         ["/api", "/apis", "/apis/", "/healthz", "/healthz/ping", "/livez", "/livez/ping", "/openapi/v3"]
             .into_iter()
@@ -193,7 +172,7 @@ fn paths(resources: &Resources) -> Paths {
     }
     paths.sort();
     paths.dedup();
-    Paths { paths }
+    json!({ "paths": paths })
 }
 
 /// The path of the resources of a group and version.
@@ -228,14 +207,14 @@ pub(crate) fn of<'a>(
         .filter(move |resource| *resource.group == *group && *resource.version == *version)
 }
 
-pub(crate) fn json(value: &impl Serialize) -> Response<Body> {
+pub(crate) fn document(value: &impl Serialize) -> Response<Body> {
     match serde_json::to_vec(value) {
         Ok(bytes) => answer::json(StatusCode::OK, bytes),
         Err(error) => answer::status(&Status::new(Reason::InternalError, error.to_string())),
     }
 }
 
-/// As `json`, with an ETag: a client that has the content already gets 304.
+/// As `document`, with an ETag: a client that has the content already gets 304.
 fn tagged(value: &impl Serialize, media_type: &'static str, headers: &HeaderMap) -> Response<Body> {
     let bytes = match serde_json::to_vec(value) {
         Ok(bytes) => bytes,

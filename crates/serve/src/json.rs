@@ -1,10 +1,22 @@
-//! Finding a member in JSON text without reading the rest.
+//! Finding a member in JSON text without reading the rest, and leaving out empty members.
 //!
 //! The searched texts are bodies of objects, which the catalog has written: text that is not JSON has no members.
 
 use std::ops::Range;
 
 use memchr::memchr2;
+use serde_json::Value;
+
+/// An object without its members that are null, an empty text or an empty list.
+pub(crate) fn without_empty(mut object: Value) -> Value {
+    if let Value::Object(members) = &mut object {
+        let is_empty = |value: &Value| {
+            value.is_null() || value.as_str() == Some("") || value.as_array().is_some_and(Vec::is_empty)
+        };
+        members.retain(|_, value| !is_empty(value));
+    }
+    object
+}
 
 /// The range of a member's value in the text of an object's members (with or without the opening brace).
 pub(crate) fn member(text: &[u8], name: &str) -> Option<Range<usize>> {

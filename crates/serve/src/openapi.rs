@@ -14,7 +14,7 @@ use crate::{Body, Catalog, Resource, full};
 pub(crate) fn answer(catalog: &dyn Catalog, path: &str, headers: &HeaderMap) -> Response<Body> {
     let segments: Vec<&str> = path.split('/').collect();
     let document = match *segments.as_slice() {
-        [""] => return discovery::json(&index(catalog)),
+        [""] => return discovery::document(&index(catalog)),
         ["api", version] => document(catalog, "", version),
         ["apis", group, version] => document(catalog, group, version),
         _ => None,
@@ -27,7 +27,7 @@ pub(crate) fn answer(catalog: &dyn Catalog, path: &str, headers: &HeaderMap) -> 
             let mut answer = if headers.get(header::IF_NONE_MATCH).is_some_and(|known| *known == *tag) {
                 empty(StatusCode::NOT_MODIFIED)
             } else {
-                discovery::json(&document)
+                discovery::document(&document)
             };
             set(&mut answer, header::ETAG, &tag);
             set(&mut answer, header::VARY, "Accept");

@@ -3,6 +3,8 @@
 use http::StatusCode;
 use serde_json::{Value, json};
 
+use crate::json::without_empty;
+
 /// A refusal: a `Status` in the API.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
@@ -178,45 +180,26 @@ impl Status {
 
     /// The JSON of the API.
     pub fn to_json(&self) -> Value {
-        let mut status = json!({
-            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": self.message,
-        });
-        if self.reason != Reason::Unknown {
-            status["reason"] = self.reason.as_str().into();
-        }
-        let mut details = serde_json::Map::new();
-        if let Some(about) = &self.about {
-            for (name, value) in
-                [("name", &about.name), ("group", &about.group), ("kind", &about.kind), ("uid", &about.uid)]
-            {
-                if !value.is_empty() {
-                    details.insert(name.into(), value.as_str().into());
-                }
-            }
-        }
-        if !self.causes.is_empty() {
-            details.insert("causes".into(), self.causes.iter().map(StatusCause::to_json).collect());
-        }
-        if let Some(seconds) = self.retry_after {
-            details.insert("retryAfterSeconds".into(), seconds.into());
-        }
-        if self.about.is_some() || !details.is_empty() {
-            status["details"] = Value::Object(details);
-        }
-        status["code"] = self.code.as_u16().into();
+        let About { group, kind, name, uid } = self.about.clone().unwrap_or_default();
+        let causes: Vec<_> = self.causes.iter().map(StatusCause::to_json).collect();
+        let details = without_empty(json!({
+            "name": name, "group": group, "kind": kind, "uid": uid, "causes": causes,
+            "retryAfterSeconds": self.retry_after,
+        }));
+        let has_details = self.about.is_some() || details != json!({});
+        let mut status = without_empty(json!({
+            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+            "reason": self.reason.as_str(), "details": has_details.then_some(details),
+            "code": self.code.as_u16(),
+        }));
+        status["message"] = self.message.as_str().into();
         status
     }
 }
 
 impl StatusCause {
     fn to_json(&self) -> Value {
-        let mut cause = serde_json::Map::new();
-        for (name, value) in [("reason", &self.reason), ("message", &self.message), ("field", &self.field)] {
-            if !value.is_empty() {
-                cause.insert(name.into(), value.as_str().into());
-            }
-        }
-        Value::Object(cause)
+        without_empty(json!({ "reason": self.reason, "message": self.message, "field": self.field }))
     }
 }
 

@@ -3,180 +3,94 @@
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use http::header::{self, HeaderMap};
-use serde::Serialize;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::{group_versions, of};
+use crate::json::without_empty;
 use crate::{Resource, Resources};
 
 /// `/api`. A real server, too, sends no `apiVersion` here.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct ApiVersions {
-    kind: &'static str,
-    versions: Vec<String>,
-    #[serde(rename = "serverAddressByClientCIDRs")]
-    server_address_by_client_cidrs: Vec<ServerAddress>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ServerAddress {
-    #[serde(rename = "clientCIDR")]
-    client_cidr: &'static str,
-    server_address: String,
+pub(super) fn versions(resources: &Resources, headers: &HeaderMap) -> Value {
+    let address = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let core = group_versions(resources).into_iter().find(|(group, _)| group.is_empty());
+    json!({
+        "kind": "APIVersions",
+        "versions": core.map(|(_, versions)| versions).unwrap_or_default(),
+        "serverAddressByClientCIDRs": [{ "clientCIDR": "0.0.0.0/0", "serverAddress": address }],
+    })
 }
 
 /// `/apis`
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct ApiGroupList {
-    kind: &'static str,
-    api_version: &'static str,
-    groups: Vec<ApiGroup>,
+pub(super) fn groups(resources: &Resources) -> Value {
+    let groups = group_versions(resources).into_iter().filter(|(name, _)| !name.is_empty());
+    let groups: Vec<_> = groups.map(|(name, versions)| describe(name, &versions)).collect();
+    json!({ "kind": "APIGroupList", "apiVersion": "v1", "groups": groups })
 }
 
-/// `/apis/G`, and an element of `/apis`, which has neither kind nor version.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct ApiGroup {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    kind: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    api_version: Option<&'static str>,
-    name: String,
-    versions: Vec<GroupVersion>,
-    preferred_version: GroupVersion,
+/// `/apis/G`
+pub(super) fn group(resources: &Resources, name: &str) -> Option<Value> {
+    let mut all = group_versions(resources).into_iter().filter(|(group, _)| !group.is_empty());
+    let (name, versions) = all.find(|(group, _)| *group == name)?;
+    let mut group = describe(name, &versions);
+    group["kind"] = "APIGroup".into();
+    group["apiVersion"] = "v1".into();
+    Some(group)
 }
 
-#[derive(Serialize, Clone)]
-#[serde(rename_all = "camelCase")]
-struct GroupVersion {
-    group_version: String,
-    version: String,
+/// An element of `/apis`, which has neither kind nor version.
+fn describe(name: &str, versions: &[&str]) -> Value {
+    let version = |version| json!({ "groupVersion": format!("{name}/{version}"), "version": version });
+    let versions: Vec<_> = versions.iter().map(version).collect();
+    json!({ "name": name, "preferredVersion": versions.first(), "versions": versions })
 }
 
 /// `/api/v1`, `/apis/G/V`
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct ApiResourceList {
-    kind: &'static str,
-    /// The core group's list has none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    api_version: Option<&'static str>,
-    group_version: String,
-    resources: Vec<ApiResource>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ApiResource {
-    name: String,
-    singular_name: String,
-    namespaced: bool,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    group: Box<str>,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    version: Box<str>,
-    kind: Box<str>,
-    verbs: Vec<Box<str>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    short_names: Vec<Box<str>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    categories: Vec<Box<str>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    storage_version_hash: Option<String>,
-}
-
-pub(super) fn versions(resources: &Resources, headers: &HeaderMap) -> ApiVersions {
-    let address = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
-    let core = group_versions(resources).into_iter().find(|(group, _)| group.is_empty());
-    ApiVersions {
-        kind: "APIVersions",
-        versions: core
-            .map(|(_, versions)| versions)
-            .unwrap_or_default()
-            .into_iter()
-            .map(String::from)
-            .collect(),
-        server_address_by_client_cidrs: vec![ServerAddress {
-            client_cidr: "0.0.0.0/0",
-            server_address: address.to_string(),
-        }],
-    }
-}
-
-pub(super) fn groups(resources: &Resources) -> ApiGroupList {
-    let groups = group_versions(resources)
-        .into_iter()
-        .filter(|(name, _)| !name.is_empty())
-        .filter_map(|(name, versions)| describe(name, &versions))
-        .collect();
-    ApiGroupList { kind: "APIGroupList", api_version: "v1", groups }
-}
-
-pub(super) fn group(resources: &Resources, name: &str) -> Option<ApiGroup> {
-    let (name, versions) =
-        group_versions(resources).into_iter().find(|(group, _)| *group == name && !group.is_empty())?;
-    let group = describe(name, &versions)?;
-    Some(ApiGroup { kind: Some("APIGroup"), api_version: Some("v1"), ..group })
-}
-
-fn describe(name: &str, versions: &[&str]) -> Option<ApiGroup> {
-    let versions: Vec<GroupVersion> = versions
-        .iter()
-        .map(|version| GroupVersion {
-            group_version: format!("{name}/{version}"),
-            version: (*version).to_string(),
-        })
-        .collect();
-    let preferred_version = versions.first()?.clone();
-    Some(ApiGroup { kind: None, api_version: None, name: name.to_string(), versions, preferred_version })
-}
-
-pub(super) fn resources(all: &Resources, group: &str, version: &str) -> Option<ApiResourceList> {
+pub(super) fn resources(all: &Resources, group: &str, version: &str) -> Option<Value> {
     let mut list = Vec::new();
     for resource in of(all, group, version) {
-        list.push(ApiResource {
-            name: resource.plural.to_string(),
-            singular_name: resource.singular.to_string(),
-            namespaced: resource.namespaced,
-            group: "".into(),
-            version: "".into(),
-            kind: resource.kind.clone(),
-            verbs: resource.verbs.clone(),
-            short_names: resource.short_names.clone(),
-            categories: resource.categories.clone(),
-            storage_version_hash: storage_version_hash(all, resource),
-        });
-        list.extend(resource.subresources.iter().map(|subresource| {
-            let (group, version, kind) = subresource
-                .group_version_kind
-                .clone()
-                .unwrap_or_else(|| ("".into(), "".into(), resource.kind.clone()));
+        list.push(without_empty(json!({
+            "name": resource.plural,
+            "namespaced": resource.namespaced,
+            "kind": resource.kind,
+            "shortNames": resource.short_names,
+            "categories": resource.categories,
+            "storageVersionHash": storage_version_hash(all, resource),
+        })));
+        set_always(&mut list, &resource.singular, &resource.verbs);
+        for subresource in &resource.subresources {
+            let of = subresource.group_version_kind.as_ref();
+            let (group, version, kind) =
+                of.map_or(("", "", &*resource.kind), |(group, version, kind)| (group, version, kind));
             // Present only if it differs from the list's.
-            let foreign = group != resource.group || version != resource.version;
-            ApiResource {
-                name: format!("{}/{}", resource.plural, subresource.name),
-                singular_name: String::new(),
-                namespaced: resource.namespaced,
-                group: if foreign { group } else { "".into() },
-                version: if foreign { version } else { "".into() },
-                kind,
-                verbs: subresource.verbs.clone(),
-                short_names: Vec::new(),
-                categories: Vec::new(),
-                storage_version_hash: None,
-            }
-        }));
+            let is_foreign = group != &*resource.group || version != &*resource.version;
+            list.push(without_empty(json!({
+                "name": format!("{}/{}", resource.plural, subresource.name),
+                "namespaced": resource.namespaced,
+                "group": is_foreign.then_some(group),
+                "version": is_foreign.then_some(version),
+                "kind": kind,
+            })));
+            set_always(&mut list, "", &subresource.verbs);
+        }
     }
-    let group_version = if group.is_empty() { version.to_string() } else { format!("{group}/{version}") };
-    (!list.is_empty()).then(|| ApiResourceList {
-        kind: "APIResourceList",
-        api_version: (!group.is_empty()).then_some("v1"),
-        group_version,
-        resources: list,
-    })
+    let group_version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
+    let answer = json!({
+        "kind": "APIResourceList",
+        // The core group's list has none.
+        "apiVersion": if group.is_empty() { "" } else { "v1" },
+        "groupVersion": group_version,
+        "resources": list,
+    });
+    (!list.is_empty()).then(|| without_empty(answer))
+}
+
+/// Sets the members of the last resource that are present even if they are empty.
+fn set_always(list: &mut [Value], singular: &str, verbs: &[Box<str>]) {
+    if let Some(last) = list.last_mut() {
+        last["singularName"] = singular.into();
+        last["verbs"] = json!(verbs);
+    }
 }
 
 /// Changes when objects are stored in another version. The default storage version is the preferred one; Events are
