@@ -27,4 +27,4 @@ mod resource;
 mod table;
 
 pub use resource::{Column, Columns, Resource, SelectableField, Subresource};
-pub use table::{Printer, Table};
+pub use table::{Printer, Table, selector_text};

@@ -23,6 +23,7 @@ use serde_json::{Value, json};
 
 use crate::{Columns, Resource};
 
+pub use self::row::selector_text;
 pub use self::text::Table;
 
 use self::custom::CustomColumn;

@@ -121,27 +121,8 @@ impl<'a> Row<'a> {
 
     /// The label selector at a pointer, in the syntax of `-l`; empty if it selects everything.
     pub(super) fn selector_text(&self, pointer: &str) -> String {
-        let mut requirements: Vec<(String, String)> = pairs(self.get(&format!("{pointer}/matchLabels")))
-            .into_iter()
-            .map(|pair| (pair.split('=').next().unwrap_or_default().to_string(), pair))
-            .collect();
-        for expression in self.list(&format!("{pointer}/matchExpressions")) {
-            let key = expression.text("/key");
-            let mut values = expression.texts("/values");
-            values.sort_unstable();
-            let values = values.join(",");
-            let text = match expression.text("/operator") {
-                "In" => format!("{key} in ({values})"),
-                "NotIn" => format!("{key} notin ({values})"),
-                "Exists" => key.to_string(),
-                "DoesNotExist" => format!("!{key}"),
-                _ => return "<error>".to_string(),
-            };
-            requirements.push((key.to_string(), text));
-        }
-        requirements.sort_by(|(left, _), (right, _)| left.cmp(right));
-        let texts: Vec<String> = requirements.into_iter().map(|(_, text)| text).collect();
-        texts.join(",")
+        let text = self.get(pointer).map_or(Some(String::new()), selector_text);
+        text.unwrap_or_else(|| "<error>".to_string())
     }
 
     /// The label selector at a pointer.
@@ -149,6 +130,31 @@ impl<'a> Row<'a> {
         let text = self.selector_text(pointer);
         if text.is_empty() { "<none>".into() } else { text.into() }
     }
+}
+
+/// A LabelSelector in the syntax of `kubectl -l`, sorted by key; empty if it selects everything. `None` if an operator is
+/// unknown.
+pub fn selector_text(selector: &Value) -> Option<String> {
+    let pairs = pairs(selector.get("matchLabels")).into_iter();
+    let mut requirements: Vec<(String, String)> =
+        pairs.map(|pair| (pair.split('=').next().unwrap_or_default().to_string(), pair)).collect();
+    for expression in selector.get("matchExpressions").and_then(Value::as_array).into_iter().flatten() {
+        let key = expression["key"].as_str().unwrap_or_default();
+        let values = expression["values"].as_array().into_iter().flatten();
+        let mut values: Vec<&str> = values.filter_map(Value::as_str).collect();
+        values.sort_unstable();
+        let values = values.join(",");
+        let text = match expression["operator"].as_str().unwrap_or_default() {
+            "In" => format!("{key} in ({values})"),
+            "NotIn" => format!("{key} notin ({values})"),
+            "Exists" => key.to_string(),
+            "DoesNotExist" => format!("!{key}"),
+            _ => return None,
+        };
+        requirements.push((key.to_string(), text));
+    }
+    requirements.sort_by(|(left, _), (right, _)| left.cmp(right));
+    Some(requirements.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join(","))
 }
 
 fn pairs(labels: Option<&Value>) -> Vec<String> {

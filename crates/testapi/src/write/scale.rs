@@ -54,27 +54,9 @@ pub(crate) fn scale(target: &Target, object: &Object) -> Result<Value, Status> {
 /// `app=cart,tier in (a,b)`, from a selector in any of the forms that kinds have.
 fn selector_text(selector: &Value) -> String {
     let Some(members) = selector.as_object() else { return selector.as_str().unwrap_or_default().into() };
-    let equal = |labels: &Value| -> Vec<String> {
-        let labels = labels.as_object().into_iter().flatten();
-        labels.map(|(name, value)| format!("{name}={}", value.as_str().unwrap_or_default())).collect()
-    };
-    if !members.contains_key("matchLabels") && !members.contains_key("matchExpressions") {
-        return equal(selector).join(",");
-    }
-    let mut words = equal(&selector["matchLabels"]);
-    for requirement in selector["matchExpressions"].as_array().into_iter().flatten() {
-        let key = requirement["key"].as_str().unwrap_or_default();
-        let values = requirement["values"].as_array().into_iter().flatten().filter_map(Value::as_str);
-        let values = values.collect::<Vec<_>>().join(",");
-        words.push(match requirement["operator"].as_str().unwrap_or_default() {
-            "In" => format!("{key} in ({values})"),
-            "NotIn" => format!("{key} notin ({values})"),
-            "Exists" => key.into(),
-            _ => format!("!{key}"),
-        });
-    }
-    words.sort();
-    words.join(",")
+    let is_selector = members.contains_key("matchLabels") || members.contains_key("matchExpressions");
+    let labels = json!({ "matchLabels": selector });
+    serve::selector_text(if is_selector { selector } else { &labels }).unwrap_or_default()
 }
 
 impl Turn<'_> {

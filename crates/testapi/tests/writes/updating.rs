@@ -149,6 +149,25 @@ fn generations_count_what_is_wanted_and_status_is_apart() {
     );
 }
 
+/// apimachinery sorts a selector by its keys, and the values of each.
+#[test]
+fn the_selector_of_a_scale_is_sorted_by_key() {
+    let server = Server::new();
+    let path = "/apis/apps/v1/namespaces/default/deployments";
+    let expressions = json!([
+        { "key": "z", "operator": "DoesNotExist" },
+        { "key": "b", "operator": "In", "values": ["y", "x"] },
+    ]);
+    let template = json!({
+        "metadata": { "labels": { "c": "d", "b": "x" } }, "spec": { "containers": [{ "name": "c", "image": "x" }] },
+    });
+    let selector = json!({ "matchLabels": { "c": "d" }, "matchExpressions": expressions });
+    let spec = json!({ "selector": selector, "template": template });
+    server.post(path, json!({ "metadata": { "name": "d" }, "spec": spec })).expect(201);
+    let scale = server.get(&format!("{path}/d/scale")).plain();
+    assert_eq!(scale["status"]["selector"], "b in (x,y),c=d,!z");
+}
+
 #[test]
 fn a_scale_is_read_and_written() {
     let server = Server::new();
