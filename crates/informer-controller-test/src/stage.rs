@@ -156,7 +156,7 @@ impl Stage {
         Found { seed, happened: run.happened, trouble }
     }
 
-    /// Finds the smallest case of a failure, and tells its story.
+    /// Finds the smallest case of a failure, and writes its story.
     fn explain(&self, seed: u64, trouble: Trouble, basis: &Basis) -> Failure {
         let plan = Plan::draw(seed, &self.case.kinds, &basis.shape);
         let steps = basis.shape.steps;

@@ -80,7 +80,7 @@ impl Caches {
     }
 
     /// The caches that an object with this key and these labels concerns: those that select it, and those that hold a version
-    /// of it, which will be told when it leaves their selection.
+    /// of it, which get an event when it leaves their selection.
     pub(crate) fn holding(
         &self,
         resource: &ResourceType,
@@ -91,13 +91,13 @@ impl Caches {
             let informer = &self.informers[*number];
             let selection = informer.selection();
             let holds = |key: &ObjectKey| matches!(informer.lister().get(key.as_str()), Ok(Some(_)));
-            // Only the server can tell which fields an object has.
+            // Only the server knows which fields an object has.
             let selects = selection.fields().is_everything() && selection.labels().matches(labels);
             selects || key.is_some_and(holds)
         })
     }
 
-    /// Whether a cache is told of an object that has these hashes: the object is in the cache's share, or leaves it.
+    /// Whether a cache gets the events of an object that has these hashes: the object is in the cache's share, or leaves it.
     pub(crate) fn is_told(
         &self,
         number: usize,

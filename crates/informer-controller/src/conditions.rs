@@ -48,7 +48,7 @@ pub enum ConditionStatus {
     True,
     /// It does not.
     False,
-    /// The controller cannot tell.
+    /// The controller does not know.
     Unknown,
 }
 

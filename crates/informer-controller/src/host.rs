@@ -26,7 +26,7 @@ pub struct Host {
     seed: Option<u64>,
 }
 
-/// Tells the time.
+/// A clock for dates.
 pub trait Clock: Send + Sync + 'static {
     /// The time now.
     fn now(&self) -> Timestamp;

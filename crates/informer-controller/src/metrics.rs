@@ -148,7 +148,7 @@ const FAMILIES: &[Family<QueueMetrics>] = &[
         kind: Kind::Gauge,
         help: "Items that wait to be taken, by priority.",
         samples: |queue| {
-            // The usual priority is there without items too, so that an idle queue can be told from a missing one.
+            // The usual priority is there without items too, so that an idle queue differs from a missing one.
             let mut depth = queue.numbers.depth.clone();
             depth.entry(0).or_default();
             let sample =

@@ -20,7 +20,7 @@
 //!
 //! A new object with such a reference is deleted with its owner, wakes the owner's controller
 //! ([`Controller::owns`](crate::Controller::owns)), and is in [`Context::owned`](crate::Context::owned).
-//! An object that exists without an owner may be adopted: [`claim`] tells which objects these are.
+//! An object that exists without an owner may be adopted: [`claim`] finds these objects.
 
 use informer::kube::core::params::GetParams;
 use informer::kube::{Client, Resource, client};

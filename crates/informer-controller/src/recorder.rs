@@ -1,4 +1,4 @@
-//! Events: what a controller tells people about the objects that it works on.
+//! Events: a controller's reports to people about the objects that it works on.
 //!
 //! A reconciliation records an event with [`Context::event`](crate::Context::event); a program without a controller makes a
 //! [`Recorder`] of its own.

@@ -1,4 +1,4 @@
-//! Carries out what the logic plans: holds the lease, looks at all leases, makes and ends controllers, tells observers.
+//! Carries out what the logic plans: holds the lease, looks at all leases, makes and ends controllers, notifies observers.
 
 use std::sync::Arc;
 
@@ -188,7 +188,7 @@ impl Driver {
         Slot::new(share, &mut self.make, client.clone(), reporter, &mut self.tasks)
     }
 
-    /// A controller has told something.
+    /// A controller has reported something.
     fn heard(&mut self, number: u64, news: News) {
         let is = |slot: &&Slot| slot.number == number;
         match news {

@@ -260,7 +260,7 @@ impl Logic {
 
     /// The members that the map should have.
     fn wanted(&self, found: Option<&Map>) -> BTreeSet<String> {
-        // Without a map nobody can tell who is left over from former times.
+        // Without a map no member knows the leftovers of former maps.
         let is_mapped = |member: &String| found.is_none_or(|map| map.members().contains_key(member));
         let mut wanted = self.members.eligible(is_mapped);
         if self.is_leaving() {

@@ -1,4 +1,4 @@
-//! Changes, and the ways to be told of them: streams, handlers, and the reports of an informer.
+//! Changes, and the ways to receive them: streams, handlers, and the reports of an informer.
 
 pub(crate) mod change;
 pub(crate) mod changes;

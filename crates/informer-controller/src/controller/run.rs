@@ -1,4 +1,4 @@
-//! The loop of a controller: it starts what the control loop of the core returns, and tells it how that ended.
+//! The loop of a controller: it starts what the control loop of the core returns, and reports how that ended.
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;

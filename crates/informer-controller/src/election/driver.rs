@@ -1,4 +1,4 @@
-//! Carries out what the logic decides: waits, sends, opens and closes the gate, tells observers.
+//! Carries out what the logic decides: waits, sends, opens and closes the gate, notifies observers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

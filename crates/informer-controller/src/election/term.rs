@@ -46,7 +46,7 @@ impl Term {
         self.stop.clone()
     }
 
-    /// The gate of this term. It closes before anybody is told of the loss.
+    /// The gate of this term. It closes before the loss is reported.
     pub fn gate(&self) -> Gate {
         self.keeper.gate()
     }

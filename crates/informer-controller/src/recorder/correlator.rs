@@ -118,7 +118,7 @@ impl Correlator {
             record.last = at;
             let refresh = record.written_at + REFRESH;
             if record.request == Request::None {
-                // The second observation tells the server that there is a series. Later ones are only counted.
+                // The second observation makes it a series on the server. Later ones are only counted.
                 if record.written == 1 {
                     record.request = Request::Waits;
                     self.waiting.push_back(subject);

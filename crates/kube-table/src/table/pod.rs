@@ -1,4 +1,4 @@
-//! Pods. `STATUS` is one word about many containers: the most telling reason wins.
+//! Pods. `STATUS` is one word about many containers: the most specific reason wins.
 
 use std::time::SystemTime;
 

@@ -155,7 +155,7 @@ async fn drive(
     };
     tracing::debug!(%end, "HTTP/2 connection");
     connection.retire();
-    // The end is set before the driver is dropped. That drop ends the streams, but does not tell them why.
+    // The end is set before the driver is dropped. That drop ends the streams without a reason.
     let _ = connection.end.set(Arc::new(end));
 }
 
