@@ -69,12 +69,11 @@ impl<'a> At<'a> {
     #[inline(always)]
     pub(crate) fn next(&mut self, context: &mut Context) -> bool {
         if let &[tag @ 8..0x80, length @ ..0x80, ref rest @ ..] = self.rest
-            && let tag = u32::from(tag)
-            && let number = tag >> 3
-            && tag & 7 == BYTES
-            && number >= self.number
+            && u32::from(tag & 7) == BYTES
+            && u32::from(tag >> 3) >= self.number
             && let Some((bytes, rest)) = rest.split_at_checked(length.into())
         {
+            let number = u32::from(tag >> 3);
             let is_repeated = number == self.number;
             *self = Self { number, is_repeated, value: Value::Bytes(bytes), rest };
             return true;
