@@ -19,7 +19,6 @@ use crate::exit::Exit;
 pub use error::DaemonError;
 use error::Why;
 use place::Place;
-use question::Question;
 use relay::Relay;
 use server::Server;
 
@@ -36,8 +35,8 @@ pub(super) async fn ask(
     let (client, server, place) = find(name, source).await?;
     question::remark_on(now);
     let mut relay = Relay::start(query.screen());
-    let question = Question::new(query, now, relay.shown());
-    let ran = exec::run(&client, &place, question.words(), &mut relay, &server).await;
+    let words = question::words(std::env::args_os(), now, relay.shown()).unwrap_or_else(|error| error.exit());
+    let ran = exec::run(&client, &place, words, &mut relay, &server).await;
     // The output is shown in any case, and before the words about it.
     let is_of_another_version = relay.finish().map_err(Why::Output)?;
     match ran? {

@@ -1,152 +1,67 @@
 //! The question as the pod's `kubediff` gets it. Nothing of the cluster goes with it: no address, no token.
 
-use clap::ValueEnum;
+use std::ffi::OsString;
+
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args as _, Command, Subcommand as _};
 use jiff::Zoned;
 
 use super::relay::Shown;
-use crate::query::args::{
-    BlameArgs, DiffArgs, GetArgs, LogArgs, Maintain, NamespaceArgs, Query, ShowRevisionArgs,
-};
+use crate::query::args::{Query, ScreenArgs, SourceArgs};
 use crate::query::output::say;
 
-/// A command line.
-pub(super) struct Question {
-    options: Vec<String>,
-    /// An argument without an option's name; it may begin with a hyphen.
-    names: Vec<String>,
+/// The command line of the same question in the pod, of somebody with this clock, time zone and terminal: the arguments as
+/// given, without those that are of this side.
+///
+/// # Errors
+///
+/// When `line` is no command line of this program.
+pub(super) fn words(
+    line: impl IntoIterator<Item = OsString>,
+    now: &Zoned,
+    shown: Option<Shown>,
+) -> Result<Vec<String>, clap::Error> {
+    let program = Query::augment_subcommands(Command::new("kubediff"));
+    let all = program.clone().try_get_matches_from(line)?;
+    let (mut words, mut options, mut names) = (vec!["kubediff".to_owned()], Vec::new(), Vec::new());
+    let (mut command, mut given) = (&program, &all);
+    while let Some((name, inner)) = given.subcommand() {
+        let Some(found) = command.find_subcommand(name) else { break };
+        (command, given) = (found, inner);
+        words.push(name.to_owned());
+    }
+    let here = ScreenArgs::augment_args(SourceArgs::augment_args(Command::new("here")));
+    for argument in command.get_arguments() {
+        let id = argument.get_id();
+        if here.get_arguments().any(|own| own.get_id() == id) || !is_typed(given, id.as_str()) {
+            continue;
+        }
+        let values = given.get_raw(id.as_str()).into_iter().flatten();
+        let values = values.map(|value| value.to_string_lossy().into_owned());
+        match argument.get_long() {
+            None => names.extend(values),
+            Some(name) if argument.get_action().takes_values() => {
+                options.extend(values.map(|value| format!("--{name}={value}")));
+            }
+            Some(name) => options.push(format!("--{name}")),
+        }
+    }
+    words.append(&mut options);
+    words.extend(["--of-this-daemon".to_owned(), format!("--now={now}")]);
+    if let Some(Shown { coloured, columns }) = shown {
+        words.push(format!("--color={}", if coloured { "always" } else { "never" }));
+        words.extend(columns.map(|columns| format!("--columns={columns}")));
+    }
+    if !names.is_empty() {
+        // A name may begin with a hyphen.
+        words.push("--".to_owned());
+        words.extend(names);
+    }
+    Ok(words)
 }
 
-impl Question {
-    /// The same question as `query`, of somebody with this clock, time zone and terminal.
-    pub(super) fn new(query: &Query, now: &Zoned, shown: Option<Shown>) -> Self {
-        let mut question = Self { options: vec!["kubediff".to_owned()], names: Vec::new() };
-        // Each field is named, so that a new one is not forgotten. `screen` and `source` are of this side.
-        match query {
-            Query::Log(args) => question.log(args),
-            Query::Show(args) => question.show(args),
-            Query::Diff(args) => question.diff(args),
-            Query::Blame(args) => question.blame(args),
-            Query::Get(args) => question.get(args),
-            Query::History(args) => question.history(args),
-        }
-        question.flag("of-this-daemon", true);
-        question.option("now", Some(&now.to_string()));
-        if let Some(shown) = shown {
-            question.option("color", Some(if shown.coloured { "always" } else { "never" }));
-            question.option("columns", shown.columns.map(|columns| columns.to_string()).as_deref());
-        }
-        question
-    }
-
-    /// The program and its arguments.
-    pub(super) fn words(self) -> Vec<String> {
-        let mut words = self.options;
-        if !self.names.is_empty() {
-            words.push("--".to_owned());
-            words.extend(self.names);
-        }
-        words
-    }
-
-    fn log(&mut self, args: &LogArgs) {
-        let LogArgs { target, namespaces, since, until, manager, path, change, limit, .. } = args;
-        let LogArgs { reverse, patch, oneline, output, screen: _, source: _, .. } = args;
-        self.command("log", target);
-        self.namespaces(namespaces);
-        self.option("since", since.as_deref());
-        self.option("until", until.as_deref());
-        self.option("manager", manager.as_deref());
-        self.option("path", path.as_deref());
-        for sort in change {
-            self.choice("change", *sort);
-        }
-        self.option("limit", limit.map(|limit| limit.to_string()).as_deref());
-        self.flag("reverse", *reverse);
-        self.flag("patch", *patch);
-        self.flag("oneline", *oneline);
-        self.choice("output", *output);
-    }
-
-    fn show(&mut self, args: &ShowRevisionArgs) {
-        let ShowRevisionArgs { object, namespace, output, show_managed_fields, screen: _, source: _ } = args;
-        self.command("show", std::slice::from_ref(object));
-        self.option("namespace", namespace.as_deref());
-        self.choice("output", *output);
-        self.flag("show-managed-fields", *show_managed_fields);
-    }
-
-    fn diff(&mut self, args: &DiffArgs) {
-        let DiffArgs { target, namespaces, from, to, show, hide, output, screen: _, source: _ } = args;
-        self.command("diff", target);
-        self.namespaces(namespaces);
-        self.option("from", Some(from));
-        self.option("to", Some(to));
-        for rule in show {
-            self.option("show", Some(rule));
-        }
-        for rule in hide {
-            self.option("hide", Some(rule));
-        }
-        self.choice("output", *output);
-    }
-
-    fn blame(&mut self, args: &BlameArgs) {
-        let BlameArgs { target, namespace, path, output, screen: _, source: _ } = args;
-        self.command("blame", target);
-        self.option("namespace", namespace.as_deref());
-        self.option("path", path.as_deref());
-        self.choice("output", *output);
-    }
-
-    fn get(&mut self, args: &GetArgs) {
-        let GetArgs { target, namespaces, at, output, show_managed_fields, no_headers, source: _ } = args;
-        self.command("get", target);
-        self.namespaces(namespaces);
-        self.option("at", at.as_deref());
-        self.choice("output", *output);
-        self.flag("show-managed-fields", *show_managed_fields);
-        self.flag("no-headers", *no_headers);
-    }
-
-    fn history(&mut self, args: &Maintain) {
-        self.command("history", &[]);
-        match args {
-            Maintain::Check { source: _ } => self.options.push("check".to_owned()),
-            Maintain::Stats { output, source: _ } => {
-                self.options.push("stats".to_owned());
-                self.choice("output", *output);
-            }
-            // A copy would lie in the pod.
-            Maintain::Backup { to: _, source: _ } => self.options.push("backup".to_owned()),
-            // It is never asked of a daemon, which migrates its own file when it starts.
-            Maintain::Migrate { file: _ } => {}
-        }
-    }
-
-    fn command(&mut self, command: &str, names: &[String]) {
-        self.options.push(command.to_owned());
-        self.names.extend_from_slice(names);
-    }
-
-    fn namespaces(&mut self, args: &NamespaceArgs) {
-        let NamespaceArgs { namespace, all_namespaces } = args;
-        self.option("namespace", namespace.as_deref());
-        self.flag("all-namespaces", *all_namespaces);
-    }
-
-    fn option(&mut self, name: &str, value: Option<&str>) {
-        self.options.extend(value.map(|value| format!("--{name}={value}")));
-    }
-
-    fn choice(&mut self, name: &str, value: impl ValueEnum) {
-        self.option(name, value.to_possible_value().as_ref().map(|value| value.get_name()));
-    }
-
-    fn flag(&mut self, name: &str, on: bool) {
-        if on {
-            self.options.push(format!("--{name}"));
-        }
-    }
+fn is_typed(given: &ArgMatches, id: &str) -> bool {
+    given.value_source(id) == Some(ValueSource::CommandLine)
 }
 
 /// Says that the daemon cannot know when this time zone changes its clocks, where that is so.
@@ -163,24 +78,14 @@ pub(super) fn remark_on(now: &Zoned) {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::*;
-    use crate::args::{Cli, Command};
 
     const NOW: &str = "2026-11-23T16:30:00+01:00[Europe/Berlin]";
 
-    fn query(line: &[&str]) -> Query {
-        match Cli::try_parse_from(line).unwrap().command {
-            Command::Query(query) => query,
-            other => panic!("{other:?}"),
-        }
-    }
-
     fn words(line: &[&str]) -> Vec<String> {
-        let shown = Shown { coloured: true, columns: Some(90) };
-        let query = query(line);
-        Question::new(&query, &NOW.parse().unwrap(), query.screen().map(|_| shown)).words()
+        let is_shown = ["log", "show", "diff", "blame"].contains(&line[1]);
+        let shown = is_shown.then_some(Shown { coloured: true, columns: Some(90) });
+        super::words(line.iter().map(OsString::from), &NOW.parse().unwrap(), shown).unwrap()
     }
 
     #[test]
@@ -200,9 +105,14 @@ mod tests {
             asked.extend(line.split(' '));
             let there = words(&asked);
             let there: Vec<&str> = there.iter().map(String::as_str).collect();
-            // Parsed again by the pod's program, the arguments are the same: nothing is lost on the way.
+            // Parsed again by the pod's program, the arguments are the same.
             assert_eq!(words(&there), there, "{line}");
             assert!(there.contains(&"--of-this-daemon") && there.contains(&format!("--now={NOW}").as_str()));
+            // Nothing is lost on the way: neither an option nor a name.
+            let is_option = |word: &&&str| word.starts_with('-') && !word.starts_with("-2");
+            let typed = asked.iter().filter(is_option).count();
+            let options = there.iter().filter(|word| word.starts_with("--") && word.len() > 2).count();
+            assert!(options >= typed, "{line}: {there:?}");
         }
     }
 
@@ -214,7 +124,6 @@ mod tests {
             [
                 "kubediff",
                 "blame",
-                "--output=text",
                 "--of-this-daemon",
                 &format!("--now={NOW}"),
                 "--color=always",
