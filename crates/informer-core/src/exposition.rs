@@ -74,7 +74,7 @@ pub enum Value<'a> {
 
 /// A subject of metrics: an informer, a hot set, a work queue.
 pub trait Labelled {
-    /// The names and values of its labels, which no other subject of the same families has. There is at least one.
+    /// The names and values of its labels, which no other subject of the same families has.
     fn labels(&self) -> &[(String, String)];
 }
 
@@ -135,11 +135,13 @@ impl<T: Labelled> Family<T> {
         let line = |text: &mut String, suffix: &str, bound: Option<&'static str>, value: &dyn Display| {
             let bound = bound.map(|bound| ("le", bound));
             let _ = write!(text, "{}{suffix}", self.name);
-            for (position, (name, value)) in labels.clone().chain(bound).enumerate() {
-                let separator = if position == 0 { '{' } else { ',' };
+            let mut separator = '{';
+            for (name, value) in labels.clone().chain(bound) {
                 let _ = write!(text, "{separator}{name}=\"{}\"", Escaped(value));
+                separator = ',';
             }
-            let _ = writeln!(text, "}} {value}");
+            let end = if separator == ',' { "}" } else { "" };
+            let _ = writeln!(text, "{end} {value}");
         };
         match &sample.value {
             Value::Count(count) => line(text, "", None, count),
@@ -231,6 +233,15 @@ mod tests {
         .assert_eq(&text);
         finish(&mut text, Format::OpenMetrics);
         assert!(text.ends_with("} 4\n# EOF\n"));
+    }
+
+    #[test]
+    fn a_sample_without_labels_has_no_braces() {
+        let families =
+            [Family { name: "ready", kind: Kind::Gauge, help: "It is.", samples: |_: &Subject| one(1) }];
+        let mut text = String::new();
+        write(&mut text, Format::OpenMetrics, &families, &[Subject(Vec::new(), Histogram::default())]);
+        assert_eq!(text, "# TYPE ready gauge\n# HELP ready It is.\nready 1\n");
     }
 
     #[test]

@@ -222,13 +222,10 @@ impl Follow {
         self.reach.within(&self.default_namespace)
     }
 
-    /// The metrics of all informers, in the text format of OpenMetrics, without its end mark.
+    /// The metrics of all informers, in the text format of OpenMetrics.
     pub(crate) fn metrics(&self) -> impl Fn() -> String + Send + Sync + 'static {
         let factory = self.factory.clone();
-        move || {
-            let text = factory.metrics().to_text(Format::OpenMetrics);
-            text.strip_suffix("# EOF\n").map(str::to_owned).unwrap_or(text)
-        }
+        move || factory.metrics().to_text(Format::OpenMetrics)
     }
 
     /// The state of each watch, as it changes.

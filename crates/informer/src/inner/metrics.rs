@@ -23,6 +23,9 @@ use crate::options::settings::Representation;
 
 pub use crate::inner::counters::HandlerMetrics;
 pub use informer_core::engine::{EventCounts, RequestCounts};
+/// kubediff writes its own metrics with it. It promises nothing to others.
+#[doc(hidden)]
+pub use informer_core::exposition as text;
 pub use informer_core::exposition::Format;
 
 /// The metrics of one informer at one moment. Counts begin with the informer.

@@ -102,10 +102,9 @@ fn answer<B>(request: &Request<B>, shown: &Mutex<Shown>, expected: Option<&str>)
             Some(reason) => response(StatusCode::SERVICE_UNAVAILABLE, TEXT, format!("{reason}\n")),
         },
         "/status" => response(StatusCode::OK, "application/json", format!("{}\n", status(&shown))),
-        "/metrics" => match metrics::text(running(&shown)) {
-            Ok(text) => response(StatusCode::OK, metrics::CONTENT_TYPE, text),
-            Err(error) => response(StatusCode::INTERNAL_SERVER_ERROR, TEXT, format!("{error}\n")),
-        },
+        "/metrics" => {
+            response(StatusCode::OK, metrics::FORMAT.content_type(), metrics::text(running(&shown)))
+        }
         _ => {
             let there = "there are /healthz, /readyz, /status and /metrics\n";
             response(StatusCode::NOT_FOUND, TEXT, there.to_owned())

@@ -1,133 +1,156 @@
-//! Metrics in the text format of OpenMetrics, which Prometheus reads.
+//! Metrics in the text format of OpenMetrics, which Prometheus reads: as they are when somebody asks.
 
-use std::fmt;
 use std::sync::PoisonError;
 
-use prometheus_client::encoding::EncodeLabelSet;
-use prometheus_client::encoding::text::encode;
-use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::registry::Registry;
+use informer::metrics::text::{Family, Format, Kind, Labelled, Sample, finish, labelled, one, write};
+use kubediff_delivery::Status;
 
 use super::current::Current;
+use crate::show::summary::Counts;
 
-/// [OpenMetrics 1.0](https://github.com/prometheus/OpenMetrics/blob/main/specification/OpenMetrics.md).
-pub(super) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+pub(super) const FORMAT: Format = Format::OpenMetrics;
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Version {
-    version: &'static str,
+/// A subject with its labels.
+struct Of<T> {
+    labels: Vec<(String, String)>,
+    inner: T,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct State {
-    state: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Kind {
-    resource: String,
-    change: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Rule {
-    rule: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Sink {
-    sink: String,
-}
-
-/// All metrics, as they are now. They are counted elsewhere, and written when somebody asks.
-pub(super) fn text(current: Option<&Current>) -> Result<String, fmt::Error> {
-    let mut registry = Registry::with_prefix("kubediff");
-    let info = Family::<Version, Gauge>::default();
-    info.get_or_create(&Version { version: env!("CARGO_PKG_VERSION") }).set(1);
-    registry.register("build_info", "The version of kubediff", info);
-    if let Some(current) = current {
-        watches(&mut registry, current);
-        changes(&mut registry, current);
-        sinks(&mut registry, current);
-        let records = Gauge::<i64>::default();
-        records.set(gauge(*current.newest.borrow()));
-        registry.register("history_last_record", "The number of the newest record of the history", records);
-        let bytes = Gauge::<i64>::default();
-        bytes.set(gauge(kubediff_history::Reader::bytes(&current.path)));
-        registry.register(
-            "history_bytes",
-            "The size of the file of the history, and of the log beside it",
-            bytes,
-        );
+impl<T> Of<T> {
+    fn named(label: &str, value: &str, inner: T) -> Self {
+        Self { labels: vec![(label.to_owned(), value.to_owned())], inner }
     }
-    let mut text = current.map(|current| (current.informers)()).unwrap_or_default();
-    encode(&mut text, &registry)?;
-    Ok(text)
 }
 
-fn watches(registry: &mut Registry, current: &Current) {
-    let states = Family::<State, Gauge>::default();
-    let standing = current.standing.borrow();
-    for state in ["listing", "watched", "denied", "lost"] {
-        let count = standing.watches.values().filter(|watch| watch.state() == state).count();
-        states.get_or_create(&State { state }).set(gauge(count as u64));
+impl<T> Labelled for Of<T> {
+    fn labels(&self) -> &[(String, String)] {
+        &self.labels
     }
-    registry.register("watches", "How many resources are in each state", states);
-    let ready = Gauge::<i64>::default();
-    let is_ready = current.trouble.borrow().is_none() && standing.why_not_ready().is_none();
-    ready.set(i64::from(is_ready));
-    registry.register("ready", "Whether everything that the server allows is watched", ready);
 }
 
-fn changes(registry: &mut Registry, current: &Current) {
-    let session = current.session.lock().unwrap_or_else(PoisonError::into_inner);
-    let changes = Family::<Kind, Counter>::default();
-    for (resource, counts) in &session.shown {
+impl Labelled for Current {
+    fn labels(&self) -> &[(String, String)] {
+        &[]
+    }
+}
+
+/// The metrics of the daemon, then those of its informers.
+pub(super) fn text(current: Option<&Current>) -> String {
+    let mut text = String::new();
+    let version = Of::named("version", env!("CARGO_PKG_VERSION"), ());
+    write(&mut text, FORMAT, BUILD, &[version]);
+    let Some(current) = current else {
+        finish(&mut text, FORMAT);
+        return text;
+    };
+    write(&mut text, FORMAT, DAEMON, std::slice::from_ref(current));
+    let changes: Vec<_> = {
+        let session = current.session.lock().unwrap_or_else(PoisonError::into_inner);
+        session.shown.iter().map(|(resource, counts)| Of::named("resource", resource, *counts)).collect()
+    };
+    write(&mut text, FORMAT, CHANGES, &changes);
+    let sinks: Vec<_> =
+        current.sinks.iter().map(|(name, status)| Of::named("sink", name, status.borrow().clone())).collect();
+    write(&mut text, FORMAT, SINKS, &sinks);
+    text + &(current.informers)()
+}
+
+const BUILD: &[Family<Of<()>>] = &[Family {
+    name: "kubediff_build_info",
+    kind: Kind::Gauge,
+    help: "The version of kubediff.",
+    samples: |_| one(1),
+}];
+
+const DAEMON: &[Family<Current>] = &[
+    Family {
+        name: "kubediff_watches",
+        kind: Kind::Gauge,
+        help: "How many resources are in each state.",
+        samples: |current| {
+            let standing = current.standing.borrow();
+            let count =
+                |state| standing.watches.values().filter(|watch| watch.state() == state).count() as u64;
+            ["listing", "watched", "denied", "lost"]
+                .map(|state| labelled("state", state, count(state)))
+                .into()
+        },
+    },
+    Family {
+        name: "kubediff_ready",
+        kind: Kind::Gauge,
+        help: "Whether everything that the server allows is watched.",
+        samples: |current| {
+            let has_trouble = current.trouble.borrow().is_some();
+            one(u64::from(!has_trouble && current.standing.borrow().why_not_ready().is_none()))
+        },
+    },
+    Family {
+        name: "kubediff_noise_changes_total",
+        kind: Kind::Counter,
+        help: "Changes that were nothing but noise, by rule.",
+        samples: |current| {
+            let session = current.session.lock().unwrap_or_else(PoisonError::into_inner);
+            let changes = session.tally.changes.iter();
+            changes.map(|(rule, count)| labelled("rule", rule.clone(), *count)).collect()
+        },
+    },
+    Family {
+        name: "kubediff_merged_changes_total",
+        kind: Kind::Counter,
+        help: "Changes that were merged into others, because the disk was slow.",
+        samples: |current| one(current.session.lock().unwrap_or_else(PoisonError::into_inner).merged),
+    },
+    Family {
+        name: "kubediff_history_last_record",
+        kind: Kind::Gauge,
+        help: "The number of the newest record of the history.",
+        samples: |current| one(*current.newest.borrow()),
+    },
+    Family {
+        name: "kubediff_history_bytes",
+        kind: Kind::Gauge,
+        help: "The size of the file of the history, and of the log beside it.",
+        samples: |current| one(kubediff_history::Reader::bytes(&current.path)),
+    },
+];
+
+const CHANGES: &[Family<Of<Counts>>] = &[Family {
+    name: "kubediff_changes_total",
+    kind: Kind::Counter,
+    help: "Changes that were recorded.",
+    samples: |Of { inner: counts, .. }| {
         let verbs = [
             ("added", counts.added),
             ("updated", counts.updated),
             ("deleted", counts.deleted),
             ("recreated", counts.recreated),
         ];
-        for (change, count) in verbs {
-            changes.get_or_create(&Kind { resource: resource.clone(), change }).inc_by(count);
-        }
-    }
-    registry.register("changes", "Changes that were recorded", changes);
-    let noise = Family::<Rule, Counter>::default();
-    for (rule, count) in &session.tally.changes {
-        noise.get_or_create(&Rule { rule: rule.clone() }).inc_by(*count);
-    }
-    registry.register("noise_changes", "Changes that were nothing but noise, by rule", noise);
-    let merged = Counter::<u64>::default();
-    merged.inc_by(session.merged);
-    registry.register(
-        "merged_changes",
-        "Changes that were merged into others, because the disk was slow",
-        merged,
-    );
-}
+        verbs.map(|(change, count)| labelled("change", change, count)).into()
+    },
+}];
 
-fn sinks(registry: &mut Registry, current: &Current) {
-    let position = Family::<Sink, Gauge>::default();
-    let behind = Family::<Sink, Gauge>::default();
-    let dead = Family::<Sink, Gauge>::default();
-    let failing = Family::<Sink, Gauge>::default();
-    for (name, status) in &current.sinks {
-        let (label, status) = (Sink { sink: name.clone() }, status.borrow());
-        position.get_or_create(&label).set(gauge(status.position));
-        behind.get_or_create(&label).set(gauge(status.behind));
-        dead.get_or_create(&label).set(gauge(status.dead));
-        failing.get_or_create(&label).set(i64::from(status.trouble.is_some()));
-    }
-    registry.register("sink_position", "The number of the last record that a sink has taken", position);
-    registry.register("sink_behind", "How many records were made since the last one that a sink has settled, those that its routes leave out among them", behind);
-    registry.register("sink_dead_letters", "How many records a sink has refused for good, so far", dead);
-    registry.register("sink_failing", "Whether a sink takes nothing at the moment", failing);
-}
+const SINKS: &[Family<Of<Status>>] = &[
+    sink("kubediff_sink_position", "The number of the last record that a sink has taken.", |sink| {
+        one(sink.inner.position)
+    }),
+    sink(
+        "kubediff_sink_behind",
+        "How many records were made since the last one that a sink has settled, those that its routes leave out among them.",
+        |sink| one(sink.inner.behind),
+    ),
+    sink("kubediff_sink_dead_letters", "How many records a sink has refused for good, so far.", |sink| {
+        one(sink.inner.dead)
+    }),
+    sink("kubediff_sink_failing", "Whether a sink takes nothing at the moment.", |sink| {
+        one(u64::from(sink.inner.trouble.is_some()))
+    }),
+];
 
-fn gauge(value: u64) -> i64 {
-    i64::try_from(value).unwrap_or(i64::MAX)
+const fn sink(
+    name: &'static str,
+    help: &'static str,
+    samples: fn(&Of<Status>) -> Vec<Sample<'_>>,
+) -> Family<Of<Status>> {
+    Family { name, kind: Kind::Gauge, help, samples }
 }
