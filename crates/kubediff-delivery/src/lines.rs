@@ -8,7 +8,7 @@ use crate::drive::Sink;
 use crate::json::lines;
 use crate::record::Parcel;
 
-/// JSON lines for whoever reads standard output, in the form of [`File`](crate::File).
+/// JSON lines for the reader of standard output, in the form of [`File`](crate::File).
 ///
 /// A batch is accepted when all of it was written: a reader that is slow slows the delivery down, and nothing is lost. After a
 /// failure in the middle of a line, the next batch begins on a line of its own.

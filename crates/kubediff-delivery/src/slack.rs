@@ -1,4 +1,4 @@
-//! Slack: a message for each record, changes of one object in one thread, digests for who is far behind.
+//! Slack: a message for each record, changes of one object in one thread, digests for a delivery that is far behind.
 
 mod message;
 mod threads;

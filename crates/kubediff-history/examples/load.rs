@@ -111,7 +111,7 @@ fn memory() -> Result<u64, Box<dyn Error>> {
     Ok(line.trim().trim_end_matches(" kB").parse::<u64>()? << 10)
 }
 
-/// What people and sinks ask: the latest changes of a namespace, of a path, and one pod's state.
+/// The questions of people and sinks: the latest changes of a namespace, of a path, and one pod's state.
 fn read(
     path: &Path,
     seed: u64,

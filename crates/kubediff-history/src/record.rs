@@ -184,7 +184,7 @@ impl<D> ChangeRecord<D> {
     ///
     /// # Errors
     ///
-    /// Those of `form`.
+    /// When `form` fails.
     pub fn with_diff<T, E>(self, form: impl FnOnce(D) -> Result<T, E>) -> Result<ChangeRecord<T>, E> {
         Ok(ChangeRecord {
             number: self.number,

@@ -427,7 +427,7 @@ impl Reader {
         self.at_once(|connection, _, _| read::complete_since(connection))
     }
 
-    /// What a run of [`History::retain`] is to remove: the records that `retention` does not keep, but no more than those of
+    /// The plan of a run of [`History::retain`]: the records that `retention` does not keep, but no more than those of
     /// the oldest day, as recorded. A clock that jumps ahead removes no more.
     ///
     /// # Errors

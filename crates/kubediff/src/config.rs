@@ -97,7 +97,7 @@ pub struct Config {
     /// Where `/healthz`, `/readyz` and `/metrics` are: `:8080`, `127.0.0.1:8080`; `null` for nowhere.
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub listen: Option<Text<Listen>>,
-    /// Who asks for `/status` or `/metrics` has to send this as a bearer token. Default: nobody has to. It is read at the start.
+    /// A request for `/status` or `/metrics` has to send this as a bearer token. Default: none has to. It is read at the start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub listen_token: Option<Secret>,
 }

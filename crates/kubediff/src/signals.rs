@@ -13,7 +13,7 @@ pub(crate) struct Signals {
     interrupt: Signal,
     #[cfg(unix)]
     terminate: Signal,
-    /// `None` where whoever started us wants hangups to be ignored, as `nohup` does.
+    /// `None` where the parent process wants hangups to be ignored, as `nohup` does.
     #[cfg(unix)]
     hangup: Option<Signal>,
     #[cfg(windows)]

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 pub(crate) struct Memory {
     records: Arc<Mutex<Vec<Record>>>,
     newest: Arc<watch::Sender<u64>>,
-    /// What was stored.
+    /// The stored progress.
     pub(crate) settled: Arc<watch::Sender<Settled>>,
 }
 

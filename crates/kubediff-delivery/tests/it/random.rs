@@ -31,7 +31,7 @@ enum Mood {
 }
 
 impl Sink {
-    /// What the delivery gets to know, which need not be what happened.
+    /// The answer that the delivery gets, which need not be the truth.
     fn take(&mut self, batch: &Batch) -> Answer {
         if self.random.u8(..20) == 0 {
             self.mood = *self
@@ -111,7 +111,7 @@ fn run(seed: u64) {
         .map(|number| Entry { number, object: random.u64(..objects), bytes: random.usize(1..40) })
         .collect();
     let refused = (1..=count).filter(|_| random.u8(..15) == 0).collect::<BTreeSet<_>>();
-    // What the sink fails with is told from a sink that is down by records of other objects: there have to be some in the window.
+    // A record that fails is told from a sink that is down by records of other objects: there have to be some in the window.
     let has_poison = policy.window > 12 && policy.window_bytes > 200 && count > 60;
     let poison: BTreeSet<u64> = has_poison.then(|| random.u64(1..20)).into_iter().collect();
     for number in &poison {

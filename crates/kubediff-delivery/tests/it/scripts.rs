@@ -1,4 +1,4 @@
-//! What a delivery does, step by step.
+//! Deliveries, step by step.
 
 use expect_test::{Expect, expect};
 use kubediff_delivery::{Answer, Delivery, Entry, Policy};

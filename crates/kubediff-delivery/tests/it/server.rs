@@ -15,7 +15,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use tokio::task::{AbortHandle, JoinSet};
 
-/// What the server does with a request.
+/// The reaction of the server to a request.
 #[derive(Debug, Clone)]
 pub(crate) enum Act {
     Status(u16),

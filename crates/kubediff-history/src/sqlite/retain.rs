@@ -18,7 +18,7 @@ const STEP: i64 = 64;
 /// A run removes no more than the records of so long a time, in microseconds.
 const DAY: i64 = 24 * 60 * 60 * 1_000_000;
 
-/// What a run removes. Its limits hold whatever the clock says: no record is older than the last one makes it, and no more than a
+/// The records that a run removes. Its limits hold whatever the clock says: no record is older than the last one makes it, and no more than a
 /// day's records go.
 pub(super) fn plan(connection: &Connection, retention: &Retention, now: Timestamp) -> Outcome<Plan> {
     let wanted = cut(connection, retention, now)?;

@@ -49,7 +49,7 @@ fn an_older_file_is_migrated_after_a_backup() {
     let mut reader = Reader::open(&path).unwrap();
     let checked = reader.check().unwrap();
     assert_eq!((checked.versions, checked.problems), (1, Vec::new()));
-    // What format 1 recorded has an id, too; a writer begins another timeline.
+    // A record of format 1 has an id, too; a writer begins another timeline.
     let (former, id) = (reader.ids().unwrap(), |ids: &Ids, number| ids.of(Number(number)));
     drop(History::open(&path, &cluster(), &Settings::default()).unwrap());
     let ids = reader.ids().unwrap();

@@ -92,7 +92,7 @@ fn kill_a_writer(path: &Path, random: &mut Rng) -> u64 {
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    // What it has written to the pipe was acknowledged, too.
+    // A number that it has written to the pipe was acknowledged, too.
     lines.last().unwrap_or(last)
 }
 

@@ -418,7 +418,7 @@ fn what_changed_in_a_time_is_found_and_counted() {
         let found = reader.changed(scope, from, to).unwrap();
         found.into_iter().map(|it| it.object.name).collect()
     };
-    // What was there from the beginning did not change.
+    // An object that was there from the beginning did not change.
     assert_eq!(changed(&Scope::default(), None, None), ["shop", "cart"]);
     assert_eq!(changed(&Scope::default(), Some(at(2)), Some(at(3))), ["shop"]);
     assert_eq!(changed(&Scope::default(), Some(at(3)), Some(at(6))), ["cart"]);

@@ -49,7 +49,7 @@ pub(super) fn headline(
     join(&phrases)
 }
 
-/// Labels and owners are for those who look closer.
+/// The headline leaves labels and owners out.
 fn object(object: Option<&Redacted<Value>>, mut phrases: Vec<String>) -> Vec<String> {
     let facts = object.map(facts).unwrap_or_default();
     let telling = facts.iter().filter(|fact| !matches!(fact.label.as_str(), "labels" | "owner"));

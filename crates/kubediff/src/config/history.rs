@@ -20,7 +20,7 @@ pub struct HistorySettings {
     pub retention: Retention,
 }
 
-/// How much of the history is kept. Whatever is reached first counts. The newest version of an object that exists is
+/// How much of the history is kept. The first limit that is reached counts. The newest version of an object that exists is
 /// always kept.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

@@ -8,7 +8,7 @@ use serde_json::Value;
 /// One request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Act {
-    /// Whose it is: the field manager.
+    /// The field manager that owns it.
     pub manager: &'static str,
     /// Its request.
     pub verb: Verb,

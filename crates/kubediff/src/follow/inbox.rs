@@ -1,4 +1,4 @@
-//! The inbox: between the informers, which never wait, and whoever takes it empty, who waits for a reader or a disk.
+//! The inbox: between the informers, which never wait, and the thread that takes it empty, which waits for a reader or a disk.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

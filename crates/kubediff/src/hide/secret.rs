@@ -64,7 +64,7 @@ const READ: usize = 1_024;
 ///
 /// # Which values look secret
 ///
-/// Those with characters of two classes (lower case, upper case, digits, others) that do not consist of words of configurations,
+/// Values with characters of two classes (lower case, upper case, digits, others) that do not consist of words of configurations,
 /// numbers of up to five digits, and the cluster's own words: names, labels, images, managers, namespaces and hosts. So a Secret with
 /// `username: postgres` hides that word in the Secret alone.
 ///

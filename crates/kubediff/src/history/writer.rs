@@ -368,7 +368,7 @@ impl Recorder {
             let namespace = raw.key.namespace().map(str::to_owned);
             names.insert((namespace, raw.key.name().to_owned()), uid.clone());
         }
-        // What is stored was there, whether or not that list came to its end.
+        // Stored objects were there, whether or not that list came to its end.
         let deletions = self.past.knows_deletions(&self.within);
         // Objects that come to the history meanwhile are found again among the names, and passed over.
         let mut pages = self.stored(scope, kind.resource.namespaced);
@@ -432,7 +432,7 @@ impl Recorder {
         let names: BTreeSet<String> = resources.names.iter().cloned().collect();
         let former = if at_start { &self.past.names } else { &self.names };
         let is_served = |target: &str| resources.served.contains(target.split('/').next().unwrap_or(target));
-        // What an incomplete discovery lacks may still be there.
+        // A resource that an incomplete discovery lacks may still be there.
         let (gone, unknown): (Vec<String>, Vec<String>) =
             former.difference(&names).cloned().partition(|target| resources.complete || is_served(target));
         self.names = names.into_iter().chain(unknown).collect();

@@ -1,4 +1,4 @@
-//! What is known of the lists of an object: by the server's schema, and by the API of Kubernetes itself.
+//! Known facts about the lists of an object: by the server's schema, and by the API of Kubernetes itself.
 
 use serde_json::Value;
 
@@ -9,14 +9,14 @@ use crate::model::schema::{KindSchema, ListType, Schema};
 /// the content of a controller's revision.
 const ANYTHING: &[&str] = &["data", "openAPIV3Schema", "parameters"];
 
-/// What is known of the lists in a value.
+/// The known facts about the lists in a value.
 #[derive(Clone, Copy)]
 pub(crate) struct Lists<'a> {
     schema: Option<Schema<'a>>,
     origin: Origin,
 }
 
-/// Who defines the fields of a value.
+/// The source of the fields of a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Origin {
     /// Kubernetes: its lists are known by the names of their fields.

@@ -120,7 +120,7 @@ fn since(since: Timestamp, exact: bool, zone: &TimeZone) -> String {
     if exact { at } else { format!("{at} or before") }
 }
 
-/// Who set or removed the field, as far as that is known.
+/// The manager that set or removed the field, as far as that is known.
 fn by(field: &FieldBlame) -> String {
     if field.owners.is_empty() {
         return managers(&field.managers);

@@ -72,7 +72,7 @@ impl Cluster {
         cluster
     }
 
-    /// What is written in the next ten seconds.
+    /// The writes of the next ten seconds.
     pub(crate) fn go_on(&mut self, written: &mut Written) {
         self.seconds += EVERY.as_secs();
         let now = time(self.seconds);

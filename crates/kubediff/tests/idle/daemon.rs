@@ -34,7 +34,7 @@ pub(crate) struct Daemon {
     got: Arc<AtomicUsize>,
     running: JoinHandle<()>,
     _hook: Serving,
-    /// The clock moves by itself when nothing is left to do, and whoever waits for a socket seems idle: as long as a
+    /// The clock moves by itself when nothing is left to do, and a task that waits for a socket seems idle: as long as a
     /// thread of the runtime waits for this, the clock stays where it is.
     _still: Sender<()>,
 }

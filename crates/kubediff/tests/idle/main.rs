@@ -21,7 +21,7 @@ use crate::daemon::Daemon;
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// Lets the cluster go on for a time as an idle one does. What was written.
+/// Lets the cluster go on for a time as an idle one does. Returns the writes.
 async fn idle(cluster: &mut Cluster, daemon: &Daemon, time: Duration) -> Written {
     let before = daemon.taken().await;
     let mut written = Written::default();
@@ -58,7 +58,7 @@ async fn an_hour_of_an_idle_cluster_is_silent_and_then_one_change_is_one_message
         let everything = Filter { gaps: true, ..Filter::default() };
         let records = history.records(&everything, &Page::newest(10)).unwrap().records;
         assert!(records.is_empty(), "{records:#?}");
-        // What was left out is the current state all the same.
+        // The state that was left out is the current one all the same.
         let scope = Scope { resource: Some("leases".to_owned()), ..Scope::default() };
         let version = cluster.version_of_lease("node-7");
         let is_current = async || {

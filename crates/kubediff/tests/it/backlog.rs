@@ -1,4 +1,4 @@
-//! Issue 12, first item 2: a slow reader loses nothing without a word. What waits for it is bounded in bytes, and beyond the
+//! Issue 12, first item 2: a slow reader loses nothing without a word. The backlog is bounded in bytes, and beyond the
 //! bound merged per object.
 
 use kubediff::backlog::{Backlog, Item};

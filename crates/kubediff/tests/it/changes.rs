@@ -1,4 +1,4 @@
-//! What a change says besides the difference: what happened, who did it, and all that as JSON.
+//! The parts of a change besides the difference: its kind, its managers, and all that as JSON.
 
 use expect_test::expect;
 use kubediff::render::json_line;

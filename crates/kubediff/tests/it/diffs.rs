@@ -1,4 +1,4 @@
-//! What is found to differ.
+//! The differences of two objects.
 
 use expect_test::{Expect, expect};
 use kubediff::{Edit, diff};

@@ -1,4 +1,4 @@
-//! What a change looks like, through the public interface.
+//! Changes and their texts, through the public interface.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise, its helpers too")]
 

@@ -16,7 +16,7 @@ type Encoding = (&'static str, fn(&str) -> String);
 /// Its name, and an object with a text at it.
 type Place = (&'static str, fn(&str) -> Value);
 
-/// What is in a Secret, and which part of it is planted elsewhere.
+/// The content of a Secret, and the part of it that is planted elsewhere.
 fn shapes() -> Vec<(&'static str, String, &'static str)> {
     let whole = |name, value: &'static str| (name, value.to_owned(), value);
     let docker =
@@ -197,7 +197,7 @@ fn k3_no_recognised_value_is_visible_in_any_encoding_at_any_place() {
 /// The programs of the cluster: it has a Service for each.
 const APPS: &[&str] = &["cart", "checkout", "payment", "billing", "catalog", "search", "gateway", "orders"];
 
-/// What people keep in Secrets beside the secrets. None of it may be hidden elsewhere.
+/// Values that people keep in Secrets beside the secrets. None of them may be hidden elsewhere.
 fn ordinary(rng: &mut Rng) -> String {
     let word = |rng: &mut Rng, of: &[&str]| (*rng.choice(of).unwrap()).to_owned();
     let app =

@@ -1,4 +1,4 @@
-//! What is left out, and counted.
+//! Noise that is left out, and counted.
 
 use expect_test::{Expect, expect};
 use kubediff::{Noise, Profile, Tally};

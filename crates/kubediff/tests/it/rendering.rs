@@ -1,4 +1,4 @@
-//! What people see.
+//! The text for people.
 
 use expect_test::expect;
 use jiff::tz::TimeZone;

@@ -113,7 +113,7 @@ async fn a_set_has_no_order() {
         ~ spec.routes: order ["a", "c"] -> ["c", "a"] (meaningless)
     "#]],
     );
-    // What the rule `order` leaves out and counts: no change.
+    // The rule `order` leaves it out and counts it: no change.
     let profile = kubediff::Profile { schemas, ..crate::support::profile() };
     let mut tally = kubediff::Tally::default();
     let change = crate::support::change_with(

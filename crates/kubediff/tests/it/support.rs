@@ -1,4 +1,4 @@
-//! What the tests share: objects and how to look at them.
+//! Objects, profiles and renderers that the tests share.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -51,7 +51,7 @@ pub(crate) fn renderer() -> Renderer {
     Renderer { width: 100, time_zone: TimeZone::UTC, ..Renderer::default() }
 }
 
-/// What is printed where there are no colours.
+/// The text without colours.
 pub(crate) fn plain(text: &str) -> String {
     let mut stream = Color::Never.stream(Vec::new());
     std::io::Write::write_all(&mut stream, text.as_bytes()).unwrap();

@@ -101,7 +101,7 @@ impl Set {
         }
     }
 
-    /// What the sink got, as far as it is written.
+    /// The records of the sink, as far as they are written.
     fn told(&self, is_it: impl Fn(&serde_json::Value) -> bool) -> usize {
         lines(&self.folder.path().join("changes.log")).iter().filter(|line| is_it(&line["change"])).count()
     }
@@ -141,7 +141,7 @@ async fn what_a_daemon_missed_while_it_stood_still_is_a_gap() {
     assert!(gap.from < gap.to, "{gap:#?}");
     assert!(gap.reason.contains("missed changes that the server had forgotten"), "{gap:#?}");
 
-    // What comes next is seen again, and is no gap.
+    // The next change is seen again, and is no gap.
     set.patch(1, "after");
     set.is_recorded().await;
     assert_eq!(set.gaps().len(), 1);

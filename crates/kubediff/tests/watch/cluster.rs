@@ -77,7 +77,7 @@ impl World {
     }
 }
 
-/// What the webhook gets.
+/// The requests of the webhook.
 struct Hook {
     serving: Serving,
     got: Receiver<Value>,
@@ -208,7 +208,7 @@ async fn serve(kubeconfig: &Path, folder: &Path, token: &str) -> Session {
     .await
 }
 
-/// What `kubediff ARGUMENTS` says of the history.
+/// The output of `kubediff ARGUMENTS` about the history.
 fn ask(history: &Path, arguments: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_kubediff"))
         .args(arguments)
@@ -352,7 +352,7 @@ async fn a_day_in_a_cluster() {
     }
     assert!(versions >= 8, "{versions}");
 
-    // Who was it, and what is not known?
+    // The managers, and the time that is not known.
     let blame = |path: &str| ask(&history, &["blame", "deploy/cart", "-n", "shop", "--path", path]);
     let image = blame("spec.template.spec.containers[web].image");
     assert!(image.contains("shop/cart:1.2.4") && image.contains("kubectl-rollout"), "{image}");
@@ -388,7 +388,7 @@ async fn a_day_in_a_cluster() {
     }
 }
 
-/// What the resources of this test are at.
+/// The versions of the resources of this test.
 const COMPARED: &[&str] = &[
     "/apis/apps/v1/deployments",
     "/apis/apps/v1/replicasets",
@@ -474,7 +474,7 @@ async fn every_record_was_delivered(hook: Hook, history: &Path) -> Hook {
         for record in hook.all.iter().filter(|record| record["change"] != "gap") {
             let number = record["number"].as_u64().unwrap();
             let object = format!("{} {} {}", record["gvk"], record["namespace"], record["name"]);
-            // What comes again was sent before, and its answer was lost with the process.
+            // A repeated record was sent before, and its answer was lost with the process.
             if seen.insert(number) {
                 let before = last.insert(object.clone(), number).unwrap_or(0);
                 assert!(number > before, "{object}: {number} after {before}");

@@ -46,7 +46,7 @@ fn log(file: &Path) -> Vec<String> {
         Record::Change(change) => {
             let (name, origin) = (&change.object.name, change.origin.as_str());
             let text = format!("{} {name} {origin}", change.verb.as_str());
-            // What is said of objects that come and go has their age in it.
+            // The summary of an object that came or went has its age in it.
             if change.paths.is_empty() { text } else { format!("{text}: {}", change.summary) }
         }
         Record::Gap(gap) => format!("gap {}: {}", gap.resource.as_deref().unwrap_or("all"), gap.reason),

@@ -151,7 +151,7 @@ async fn k1_k6_a_daemon_that_is_killed_again_and_again_loses_and_doubles_nothing
     let mut reloads = 0;
     for kill in 0..kills {
         let before = Reader::open(&history).unwrap().last().unwrap().map_or(0, |(last, _)| last.0);
-        // So many that some are recorded, although those of one object within a moment are merged.
+        // Enough that some are recorded, although changes of one object within a moment are merged.
         let count = truth.random.usize(40..150);
         truth.write(count).await;
         if truth.random.u32(..6) == 0 {
@@ -246,7 +246,7 @@ fn is_a_legal_story(records: &[Value], seed: u64) {
     }
 }
 
-/// What no two records have in common. A deletion that a restart found has the version of the last state.
+/// The fields that no two records have in common. A deletion that a restart found has the version of the last state.
 fn key(record: &Value) -> String {
     format!("{} {} {}", record["change"], record["name"], record["rv"])
 }

@@ -1,4 +1,4 @@
-//! What kubediff learns of a server before it shows anything: its Secrets' values, and its schemas (issue 12, items 1
+//! Facts that kubediff learns of a server before it shows anything: its Secrets' values, and its schemas (issue 12, items 1
 //! and 4).
 
 use serde_json::{Value, json};

@@ -20,7 +20,7 @@ fn value(at: usize) -> String {
     format!("rQ7-{at:05}-zzKw9")
 }
 
-/// What the history and the file sink have, as text.
+/// The content of the history and of the file sink, as text.
 fn everything(folder: &Path) -> (String, usize) {
     let mut reader = Reader::open(folder.join("history.db")).unwrap();
     let mut text = std::fs::read_to_string(folder.join("sink.jsonl")).unwrap_or_default();

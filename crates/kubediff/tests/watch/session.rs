@@ -80,7 +80,7 @@ impl Session {
     /// Starts `kubediff demo` with these arguments.
     pub(crate) fn demo(arguments: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_kubediff"));
-        // Whatever the user's cluster is, it is not this one.
+        // The user's cluster is another one.
         command.arg("demo").args(arguments).env("KUBECONFIG", "/nowhere");
         Self::run(command)
     }
@@ -112,7 +112,7 @@ impl Session {
 
     /// Waits for a line on standard output that holds all of these texts.
     pub(crate) fn line(&mut self, texts: &[&str]) -> String {
-        // What goes on for ever must not hide that the line does not come.
+        // Endless output must not hide that the line does not come.
         self.line_of_many(texts, 5_000)
     }
 

@@ -1,4 +1,4 @@
-//! What happens in a cluster, and what of it is shown.
+//! Events in a cluster, and the changes that are shown of them.
 
 use std::fmt::Debug;
 
@@ -269,7 +269,7 @@ async fn what_cannot_be_understood_ends_with_a_remedy() {
     }
 }
 
-/// A signal that came while a change was being shown was lost: whoever listens must never stop to.
+/// A signal that came while a change was being shown was lost: a listener must never stop listening.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_interrupt_is_heard_in_the_middle_of_changes() {
     let Some(server) = control_plane::shared_or_skip("an_interrupt_is_heard_in_the_middle_of_changes") else {

@@ -5,7 +5,7 @@ use std::ops::Deref;
 
 use serde::{Serialize, Serializer};
 
-/// Something without secrets. Whatever prints, stores or sends content of objects takes it in this form.
+/// Something without secrets. Code that prints, stores or sends content of objects takes it in this form.
 ///
 /// Only [`Secrets`](crate::Secrets) makes one of an object or a text; the rest of this crate derives further ones from
 /// those. It reads as what it holds:

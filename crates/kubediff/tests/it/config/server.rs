@@ -1,4 +1,4 @@
-//! What names of resources stand for on a server.
+//! The meaning of resource names on a server.
 
 use expect_test::expect;
 use informer::{Catalog, SharedInformerFactory};
@@ -78,7 +78,7 @@ routes: [{match: {resources: [all]}, sinks: [log]}]
     assert!(!hidden(&config) && !routed(&config));
     config.resolve(&catalog);
     assert!(hidden(&config) && routed(&config));
-    // What the server says is no difference between two files.
+    // The answers of the server are no difference between two files.
     assert_eq!(config, before);
     let targets = config.targets(&catalog);
     assert!(targets.iter().any(|target| target.text() == "statefulsets.apps"));

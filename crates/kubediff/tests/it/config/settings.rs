@@ -1,4 +1,4 @@
-//! What valid files mean.
+//! The meaning of valid files.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

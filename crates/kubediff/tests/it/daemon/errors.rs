@@ -88,7 +88,7 @@ async fn a_container_that_cannot_answer_says_why() {
     // An older program, which does not know how it is asked.
     cluster.container(Container::Is("error: unexpected argument '--of-this-daemon' found\n", 2));
     assert_says(&cluster, &QUESTION, 3, expect!["kubediff: the kubediff in the pod monitoring/kubediff-5d8c-x7 does not understand this question: it is of another version than this one, 0.1.0; its image is kubediff:1. Use the same version on both sides"]).await;
-    // What it says of a question by itself is no business of ours.
+    // Its own words about a question are not ours.
     cluster.container(Container::Is("kubediff: the history has no deployments.apps/cart\n", 1));
     assert_says(&cluster, &QUESTION, 1, expect!["kubediff: the history has no deployments.apps/cart"]).await;
 }

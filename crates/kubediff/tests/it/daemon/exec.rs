@@ -16,7 +16,7 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::Role;
 
-/// What a container does with a command.
+/// The reaction of a container to a command.
 #[derive(Debug, Clone, Default)]
 pub(crate) enum Container {
     /// Runs it.
@@ -145,7 +145,7 @@ async fn send(socket: &mut Socket, channel: u8, bytes: &[u8]) -> Sent {
     socket.send(Message::binary([&[channel], bytes].concat())).await
 }
 
-/// What a kubelet says of a command's end.
+/// The status that a kubelet sends at a command's end.
 fn ended(code: i64) -> Value {
     if code == 0 {
         return json!({"metadata": {}, "status": "Success"});

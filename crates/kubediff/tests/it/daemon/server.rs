@@ -15,7 +15,7 @@ use testapi::{Gvr, TestApi};
 use super::exec::{self, Asked, Container};
 use crate::queries::shop::Shop;
 
-/// What the server refuses: requests whose path ends so get this answer.
+/// A refusal of the server: requests whose path ends so get this answer.
 pub(crate) type Refused = (&'static str, u16, Value);
 
 /// The cluster, its daemon's history, and what was asked.
@@ -119,7 +119,7 @@ impl Cluster {
         self.objects.api().update_status(&pods, object).unwrap();
     }
 
-    /// What the container does from now on.
+    /// The reaction of the container from now on.
     pub(crate) fn container(&self, container: Container) {
         self.state.lock().unwrap().container = container;
     }
@@ -129,7 +129,7 @@ impl Cluster {
         self.state.lock().unwrap().protocols = Some(protocols.to_vec());
     }
 
-    /// What the server refuses from now on.
+    /// The refusal of the server from now on.
     pub(crate) fn refuse(&self, path: &'static str, code: u16, answer: Value) {
         self.state.lock().unwrap().refused = vec![(path, code, answer)];
     }
@@ -195,7 +195,7 @@ fn labels(workload: &str) -> Value {
     json!({"app.kubernetes.io/name": "kubediff", "app.kubernetes.io/instance": workload})
 }
 
-/// What the server says before it looks for objects; else the request.
+/// The answer of the server before it finds objects; else the request.
 fn answer(
     request: Request<Bytes>,
     state: &Mutex<State>,

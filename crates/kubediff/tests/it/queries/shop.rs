@@ -124,7 +124,7 @@ fn story(path: &Path) {
         "apiVersion": "example.com/v1", "kind": "Offer",
         "metadata": {
             "name": "sale", "namespace": "shop", "uid": "sale-1", "creationTimestamp": "2026-03-01T14:20:00Z",
-            // Who may name things must not write to the terminal.
+            // A name must not write control characters to the terminal.
             "labels": {"note": "\u{1b}]0;owned\u{7}\u{202e}"},
         },
         "spec": {"price": 5}, "status": {"conditions": [{"type": "Ready", "status": "\u{1b}[31mTrue"}]},

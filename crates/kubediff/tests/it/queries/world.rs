@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::support;
 
-/// What was seen so far.
+/// The history so far, and the states that led to it.
 pub(crate) struct World {
     history: History,
     profile: Profile,
