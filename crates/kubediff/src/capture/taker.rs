@@ -10,9 +10,10 @@ use crate::backlog::Item as _;
 use crate::capture::held::{Due, Held};
 use crate::capture::screen::Screen;
 use crate::changes::merged::States;
+use crate::changes::recording::Entry;
 use crate::follow::{Inbox, Next, Raw, Waiting, say};
 use crate::history::writer::{Comparing, Recorder};
-use crate::{Change, Compared, Gap, Profile, Session, Sighting, Tally};
+use crate::{Change, Compared, Profile, Session, Tally};
 
 /// Changes that arrive within this time are taken in one batch, because waking the thread costs more than taking a change.
 const GATHER: Duration = Duration::from_millis(200);
@@ -27,15 +28,9 @@ pub(crate) struct Taker {
     /// The name of the cluster, for the record of a change.
     pub(crate) cluster: Option<String>,
     /// The changes to show as soon as they are recorded.
-    pub(crate) unrecorded: Vec<Taken>,
+    pub(crate) unrecorded: Vec<Entry>,
     /// Entries that wait until the Secrets of their texts are known.
     pub(crate) held: Held<Waiting>,
-}
-
-/// An entry that was taken, and is to be shown.
-pub(crate) enum Taken {
-    Change(Box<Change>),
-    Gap(Gap),
 }
 
 /// Why not everything could be taken.
@@ -169,7 +164,7 @@ impl Taker {
                 if let Some(recorder) = &mut self.recorder {
                     recorder.gap(&gap);
                 }
-                self.show(Taken::Gap(gap))
+                self.show(Entry::Gap(gap))
             }
             Waiting::Asked(gvk) => {
                 self.profile.noise.show_kind(&gvk);
@@ -188,7 +183,7 @@ impl Taker {
         let (session, unrecorded, is_shown) = (&self.session, &mut self.unrecorded, self.screen.is_some());
         let mut changes = |change: Box<Change>| {
             if is_shown {
-                unrecorded.push(Taken::Change(change));
+                unrecorded.push(Entry::Change(change));
             } else {
                 session.lock().unwrap_or_else(PoisonError::into_inner).record(&change);
             }
@@ -211,14 +206,14 @@ impl Taker {
             recorder.observe(raw, &compared);
         }
         match compared {
-            Compared::Change(change) => self.show(Taken::Change(change)),
+            Compared::Change(change) => self.show(Entry::Change(change)),
             Compared::Noise(_) | Compared::Nothing => Ok(()),
         }
     }
 
     /// Shows it now, or when it is recorded: what was shown is in the history, whatever happens to the process.
-    fn show(&mut self, taken: Taken) -> Result<(), TakeError> {
-        if let (Taken::Change(change), None) = (&taken, &self.screen) {
+    fn show(&mut self, taken: Entry) -> Result<(), TakeError> {
+        if let (Entry::Change(change), None) = (&taken, &self.screen) {
             self.counts().record(change);
             return Ok(());
         }
@@ -229,11 +224,11 @@ impl Taker {
     fn show_recorded(&mut self) -> Result<(), TakeError> {
         for taken in std::mem::take(&mut self.unrecorded) {
             match (taken, &mut self.screen) {
-                (Taken::Change(change), Some(screen)) => {
+                (Entry::Change(change), Some(screen)) => {
                     screen.change(&change)?;
                     self.counts().record(&change);
                 }
-                (Taken::Gap(gap), Some(screen)) => {
+                (Entry::Gap(gap), Some(screen)) => {
                     screen.gap(&gap)?;
                     self.counts().gaps.push(gap);
                 }
@@ -249,13 +244,7 @@ impl Taker {
     }
 
     fn compare(&mut self, raw: &Raw, states: States) -> Compared {
-        let sighting = Sighting {
-            cluster: self.cluster.as_deref(),
-            gvk: &raw.kind.gvk,
-            resource: &raw.kind.resource.plural,
-            observed_at: raw.at,
-            origin: raw.origin,
-        };
+        let sighting = raw.kind.sighting(self.cluster.as_deref(), raw.at, raw.origin);
         let mut tally = Tally::default();
         let compared = Change::between_states(&sighting, states, raw.merged, &self.profile, &mut tally);
         self.counts().tally.add(&tally);

@@ -9,7 +9,7 @@ use kubediff_history::ObjectId;
 
 use crate::backlog::Item;
 use crate::model::gap::Gap;
-use crate::{Gvk, Origin};
+use crate::{Gvk, Origin, Sighting};
 
 /// An entry of the inbox.
 pub(crate) enum Waiting {
@@ -71,6 +71,16 @@ pub(crate) struct Kind {
 impl Kind {
     pub(super) fn new(resource: ResourceType) -> Self {
         Self { gvk: Gvk::new(&resource.api_version(), &resource.kind), resource }
+    }
+
+    /// A sighting of an object of this kind.
+    pub(crate) fn sighting<'a>(
+        &'a self,
+        cluster: Option<&'a str>,
+        observed_at: Timestamp,
+        origin: Origin,
+    ) -> Sighting<'a> {
+        Sighting { cluster, gvk: &self.gvk, resource: &self.resource.plural, observed_at, origin }
     }
 
     /// That of an object in a history.

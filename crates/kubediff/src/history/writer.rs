@@ -18,9 +18,7 @@ use tokio::sync::watch;
 use crate::changes::change::metadata;
 use crate::follow::{Inbox, Kind, Raw, Resources, Synced, Within, say};
 use crate::history::notes;
-use crate::{
-    Change, Compared, Epoch, Gap, Gvk, KeyId, Origin, Profile, Redacted, Secrets, Sighting, Tally, Verb,
-};
+use crate::{Change, Compared, Epoch, Gap, KeyId, Origin, Profile, Redacted, Secrets, Sighting, Tally, Verb};
 use past::Past;
 
 /// Why nothing was watched before a process began.
@@ -360,7 +358,8 @@ impl Recorder {
         comparing: &mut Comparing<'_>,
     ) -> Result<(), Error> {
         let kind = &synced.kind;
-        let sighting = self.sighting(&kind.gvk, &kind.resource.plural, synced.at, Origin::Restart);
+        let cluster = self.cluster.clone();
+        let sighting = kind.sighting(cluster.as_deref(), synced.at, Origin::Restart);
         let mut scope = past::scope_of(resource);
         scope.name.clone_from(&synced.name);
         let mut names: HashMap<(Option<String>, String), String> = HashMap::new();
@@ -460,7 +459,7 @@ impl Recorder {
                     if hidden || !self.within.has(before.object.namespace.as_deref()) {
                         continue;
                     }
-                    let sighting = self.sighting(&kind.gvk, &kind.resource.plural, now, origin);
+                    let sighting = kind.sighting(self.cluster.as_deref(), now, origin);
                     let compared = comparing.compare(&sighting, Some(before.body.value()), None);
                     self.found(&kind, now, origin, &compared);
                     comparing.tell(compared);
@@ -515,16 +514,6 @@ impl Recorder {
         };
         Stored { scope, namespaces, cursor: None }
     }
-
-    fn sighting(&self, gvk: &Gvk, resource: &str, observed_at: Timestamp, origin: Origin) -> OwnedSighting {
-        OwnedSighting {
-            cluster: self.cluster.clone(),
-            gvk: gvk.clone(),
-            resource: resource.to_owned(),
-            observed_at,
-            origin,
-        }
-    }
 }
 
 /// Pages of stored objects.
@@ -548,27 +537,6 @@ impl Stored {
     }
 }
 
-/// A [`Sighting`] of what is compared with a stored state.
-struct OwnedSighting {
-    cluster: Option<String>,
-    gvk: Gvk,
-    resource: String,
-    observed_at: Timestamp,
-    origin: Origin,
-}
-
-impl OwnedSighting {
-    fn as_ref(&self) -> Sighting<'_> {
-        Sighting {
-            cluster: self.cluster.as_deref(),
-            gvk: &self.gvk,
-            resource: &self.resource,
-            observed_at: self.observed_at,
-            origin: self.origin,
-        }
-    }
-}
-
 /// The inputs for comparing states of a restart, and the output of the changes.
 pub(crate) struct Comparing<'a> {
     pub(crate) profile: &'a Profile,
@@ -580,19 +548,19 @@ pub(crate) struct Comparing<'a> {
 
 impl Comparing<'_> {
     /// A stored state and the one now.
-    fn compare(&mut self, sighting: &OwnedSighting, stored: Option<Value>, now: Option<Value>) -> Compared {
+    fn compare(&mut self, sighting: &Sighting<'_>, stored: Option<Value>, now: Option<Value>) -> Compared {
         let Some([stored, now]) = self.redacted(sighting, stored, now) else { return Compared::Nothing };
-        Change::between_redacted(&sighting.as_ref(), stored, now, 1, self.profile, &mut self.tally)
+        Change::between_redacted(sighting, stored, now, 1, self.profile, &mut self.tally)
     }
 
     /// The states without secrets; `None` when their kind is left out.
     fn redacted(
         &mut self,
-        sighting: &OwnedSighting,
+        sighting: &Sighting<'_>,
         stored: Option<Value>,
         now: Option<Value>,
     ) -> Option<[Option<Redacted<Value>>; 2]> {
-        self.profile.redact(&sighting.gvk, stored, now, 1, &mut self.tally)
+        self.profile.redact(sighting.gvk, stored, now, 1, &mut self.tally)
     }
 
     fn tell(&mut self, compared: Compared) {
