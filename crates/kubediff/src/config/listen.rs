@@ -37,21 +37,13 @@ impl FromStr for Listen {
     type Err = InvalidListen;
 
     fn from_str(text: &str) -> Result<Self, InvalidListen> {
-        let (host, port) = text.rsplit_once(':').ok_or(InvalidListen)?;
-        let port = port.parse().map_err(|_| InvalidListen)?;
-        let address = match host {
-            "" | "*" => None,
-            "localhost" => Some(Ipv4Addr::LOCALHOST.into()),
-            host => {
-                let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
-                let is_ip = bare.map_or_else(
-                    || host.parse::<Ipv4Addr>().map(IpAddr::from),
-                    |host| host.parse::<Ipv6Addr>().map(IpAddr::from),
-                );
-                Some(is_ip.map_err(|_| InvalidListen)?)
-            }
-        };
-        Ok(Self { address, port })
+        let on_all = text.strip_prefix('*').unwrap_or(text).strip_prefix(':');
+        if let Some(port) = on_all {
+            return Ok(Self { address: None, port: port.parse().map_err(|_| InvalidListen)? });
+        }
+        let text = text.replacen("localhost:", "127.0.0.1:", 1);
+        let address: SocketAddr = text.parse().map_err(|_| InvalidListen)?;
+        Ok(Self { address: Some(address.ip()), port: address.port() })
     }
 }
 

@@ -45,32 +45,12 @@ pub(super) struct Malformed {
 impl Node {
     /// Reads one document.
     pub(super) fn read(text: &str) -> Result<Self, Malformed> {
-        match serde_saphyr::from_str::<Spanned<Raw>>(text) {
-            Ok(raw) => Ok(Self::of(raw)),
+        match serde_saphyr::from_str(text) {
+            Ok(node) => Ok(node),
             // Nothing but comments.
             Err(serde_saphyr::Error::Eof { .. }) => Ok(Self { mark: Mark::START, content: Content::Nothing }),
             Err(error) => Err(Malformed::of(&error, text)),
         }
-    }
-
-    fn of(raw: Spanned<Raw>) -> Self {
-        let content = match raw.value {
-            Raw::Nothing => Content::Nothing,
-            Raw::Bool(value) => Content::Bool(value),
-            Raw::Whole(value) => Content::Whole(value),
-            Raw::Number(value) => Content::Number(value),
-            Raw::Text(text) => Content::Text(text),
-            Raw::List(list) => Content::List(list.into_iter().map(Self::of).collect()),
-            Raw::Map(map) => Content::Map(
-                map.into_iter()
-                    .map(|(key, value)| {
-                        let key = Key { mark: mark(key.referenced), name: key.value };
-                        (key, Self::of(value))
-                    })
-                    .collect(),
-            ),
-        };
-        Self { mark: mark(raw.referenced), content }
     }
 
     /// The field of this name of a map.
@@ -134,51 +114,54 @@ impl fmt::Debug for Node {
     }
 }
 
-/// A tree of YAML as serde reads it, without places.
-enum Raw {
-    Nothing,
-    Bool(bool),
-    Whole(u64),
-    Number(f64),
-    Text(String),
-    List(Vec<Spanned<Raw>>),
-    Map(Vec<(Spanned<String>, Spanned<Raw>)>),
+impl<'de> Deserialize<'de> for Node {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Spanned { value: content, referenced, .. } = Spanned::deserialize(deserializer)?;
+        Ok(Self { mark: mark(referenced), content })
+    }
 }
 
-impl<'de> Deserialize<'de> for Raw {
+impl<'de> Deserialize<'de> for Key {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Spanned { value: name, referenced, .. } = Spanned::deserialize(deserializer)?;
+        Ok(Self { mark: mark(referenced), name })
+    }
+}
+
+impl<'de> Deserialize<'de> for Content {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct AnyValue;
 
         impl<'de> Visitor<'de> for AnyValue {
-            type Value = Raw;
+            type Value = Content;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a value")
             }
 
-            fn visit_unit<E>(self) -> Result<Raw, E> {
-                Ok(Raw::Nothing)
+            fn visit_unit<E>(self) -> Result<Content, E> {
+                Ok(Content::Nothing)
             }
 
-            fn visit_none<E>(self) -> Result<Raw, E> {
-                Ok(Raw::Nothing)
+            fn visit_none<E>(self) -> Result<Content, E> {
+                Ok(Content::Nothing)
             }
 
-            fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Raw, D::Error> {
-                Raw::deserialize(deserializer)
+            fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Content, D::Error> {
+                Content::deserialize(deserializer)
             }
 
-            fn visit_bool<E>(self, value: bool) -> Result<Raw, E> {
-                Ok(Raw::Bool(value))
+            fn visit_bool<E>(self, value: bool) -> Result<Content, E> {
+                Ok(Content::Bool(value))
             }
 
-            fn visit_u64<E>(self, value: u64) -> Result<Raw, E> {
-                Ok(Raw::Whole(value))
+            fn visit_u64<E>(self, value: u64) -> Result<Content, E> {
+                Ok(Content::Whole(value))
             }
 
             #[expect(clippy::cast_precision_loss, reason = "no field takes a negative number")]
-            fn visit_i64<E>(self, value: i64) -> Result<Raw, E> {
-                Ok(u64::try_from(value).map_or(Raw::Number(value as f64), Raw::Whole))
+            fn visit_i64<E>(self, value: i64) -> Result<Content, E> {
+                Ok(u64::try_from(value).map_or(Content::Number(value as f64), Content::Whole))
             }
 
             /// `1e+06` is whole: Helm writes great numbers so.
@@ -187,29 +170,29 @@ impl<'de> Deserialize<'de> for Raw {
                 clippy::cast_sign_loss,
                 reason = "it is whole and within bounds"
             )]
-            fn visit_f64<E>(self, value: f64) -> Result<Raw, E> {
+            fn visit_f64<E>(self, value: f64) -> Result<Content, E> {
                 let is_whole = value.fract() == 0.0 && (0.0..=1e15).contains(&value);
-                Ok(if is_whole { Raw::Whole(value as u64) } else { Raw::Number(value) })
+                Ok(if is_whole { Content::Whole(value as u64) } else { Content::Number(value) })
             }
 
-            fn visit_str<E>(self, value: &str) -> Result<Raw, E> {
-                Ok(Raw::Text(value.to_owned()))
+            fn visit_str<E>(self, value: &str) -> Result<Content, E> {
+                Ok(Content::Text(value.to_owned()))
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Raw, A::Error> {
+            fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Content, A::Error> {
                 let mut list = Vec::new();
                 while let Some(element) = elements.next_element()? {
                     list.push(element);
                 }
-                Ok(Raw::List(list))
+                Ok(Content::List(list))
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Raw, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Content, A::Error> {
                 let mut map = Vec::new();
                 while let Some(field) = fields.next_entry()? {
                     map.push(field);
                 }
-                Ok(Raw::Map(map))
+                Ok(Content::Map(map))
             }
         }
 
