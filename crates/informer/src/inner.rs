@@ -18,7 +18,6 @@ mod progress;
 mod reach;
 mod requests;
 mod roster;
-mod schema;
 pub(crate) mod sync;
 mod undecodable;
 pub(crate) mod wait;

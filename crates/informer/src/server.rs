@@ -1,8 +1,8 @@
 //! The server behind a factory: how to reach it and what is known about it.
 
 pub(crate) mod discovery;
-mod recovery;
-mod schemas;
+mod index;
+mod link;
 pub mod share;
 mod version;
 
@@ -15,15 +15,14 @@ use informer_core::engine::StreamingRefusals;
 use informer_core::reflector::{FirstList, ReflectorConfig, StreamingList};
 use tokio::time::{Instant, timeout};
 
-use crate::options::resource::ResourceType;
 use crate::options::settings::Settings;
 use crate::transport::Transport;
 use crate::{FirstListChoice, StreamingListChoice};
-use recovery::{Probe, Recovery};
-use schemas::KnownSchemas;
+use informer_core::upstream::{Probe, Upstream};
+use link::Links;
 use version::{KnownRelease, Release, Version};
 
-pub(crate) use recovery::Link;
+pub(crate) use link::{Inbox, Link, News};
 
 pub(crate) struct Server {
     transport: Arc<dyn Transport>,
@@ -31,8 +30,7 @@ pub(crate) struct Server {
     #[cfg_attr(not(feature = "save"), expect(dead_code, reason = "only files need it"))]
     name: Option<String>,
     release: KnownRelease,
-    schemas: KnownSchemas,
-    recovery: Recovery,
+    links: Links,
     seeds: Seeds,
     streaming_refusals: Arc<StreamingRefusals>,
     /// The origin of time of all engines.
@@ -63,8 +61,7 @@ impl Server {
             transport,
             name,
             release: KnownRelease::default(),
-            schemas: KnownSchemas::new(pace),
-            recovery: Recovery::new(seeds.next()),
+            links: Links::new(Upstream::new(seeds.next(), pace)),
             seeds,
             streaming_refusals: Arc::default(),
             started: OnceLock::new(),
@@ -122,35 +119,13 @@ impl Server {
         *self.started.get_or_init(Instant::now)
     }
 
-    /// Asks for the schemas before the first list, if there `is` one. Takes a second at most.
-    pub(crate) async fn learn_schemas(&self, is: bool) {
-        if is {
-            self.schemas.learn(self).await;
-        }
-    }
-
-    /// The fingerprint of a resource's schema, as far as it is known.
-    pub(crate) fn schema(&self, resource: &ResourceType) -> Option<String> {
-        self.schemas.fingerprint(resource)
-    }
-
-    /// The way of one informer to the server. It detects outages, and ends them together with the other informers.
-    pub(crate) fn link(self: &Arc<Self>) -> Link {
-        Link::new(self.clone())
-    }
-
-    /// Notes that a watch has ended before its timeout. One reason is a changed definition.
-    pub(crate) fn watch_ended_early(&self) {
-        self.schemas.ask_soon();
-    }
-
     /// A random seed for a reflector.
     pub(crate) fn seed(&self) -> u64 {
         self.seeds.next()
     }
 
     async fn release(&self, limit: Duration) -> Release {
-        if self.recovery.is_outage() {
+        if self.links.is_outage() {
             return Release::Unanswered;
         }
         self.release.get(&*self.transport, PATIENCE.min(limit / 2)).await

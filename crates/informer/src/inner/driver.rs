@@ -19,13 +19,13 @@ use tokio::time::Instant;
 use super::exchanges::Exchanges;
 use super::journal::Journal;
 use super::requests::Requests;
-use super::schema::Schema;
 use super::{Chosen, Core};
 use crate::EncodingChoice;
 use crate::inner::exchange::ExchangeEvent;
 use crate::options::resource::ResourceType;
 use crate::options::settings::Representation;
 use crate::options::transform::Transform;
+use crate::server::{Inbox, News};
 
 /// A message from the handles of an informer to its driver.
 pub(super) enum Message {
@@ -50,14 +50,24 @@ pub(super) async fn run(
     scopes: Vec<Scope>,
 ) {
     let stop = core.life.stop_token();
+    let started = core.started();
+    let lists = !scopes.is_empty();
+    let (link, mut inbox) = core.server.link(core.served().api_version(), lists);
+    let begin = async {
+        loop {
+            match inbox.next().await {
+                News::Begin => return,
+                News::Schema(schema) => engine.handle(now(started), Input::Schema(&schema)),
+                News::Released => {}
+            }
+        }
+    };
     let reflector = tokio::select! {
         biased;
-        () = stop.cancelled() => return core.retire(engine, messages),
-        (config, ()) = async {
-            let asks = !scopes.is_empty();
-            tokio::join!(core.server.reflector_config(&core.settings, asks), core.server.learn_schemas(asks))
-        } => config,
+        () = stop.cancelled() => None,
+        (config, ()) = async { tokio::join!(core.server.reflector_config(&core.settings, lists), begin) } => Some(config),
     };
+    let Some(reflector) = reflector else { return core.retire(engine, messages) };
     let wants_json = chosen.transform.as_ref().is_some_and(Transform::wants_json);
     let mut start = Start::new(core.expected(chosen.representation), scopes);
     start.reflector = informer_core::reflector::ReflectorConfig { backoff: chosen.backoff, ..reflector };
@@ -68,19 +78,15 @@ pub(super) async fn run(
     start.seed = core.server.seed();
     start.api_version = core.served().api_version();
     start.streaming_refusals = core.server.streaming_refusals().clone();
-    let started = core.started();
-    if let Some(schema) = core.server.schema(&core.served()) {
-        engine.handle(now(started), Input::Schema(&schema));
-    }
     engine.handle(now(started), Input::Start(Box::new(start)));
     let protobuf = core.settings.encoding == EncodingChoice::Auto && !wants_json;
-    let schema = Schema::new(core.server.clone(), (*core.served()).clone());
-    let requests = Requests::new(core.clone(), chosen.representation, protobuf && engine.reads_protobuf());
+    let requests =
+        Requests::new(core.clone(), link, chosen.representation, protobuf && engine.reads_protobuf());
     let driver = Driver {
         engine,
         messages,
         requests,
-        schema,
+        inbox,
         exchanges: Exchanges::default(),
         compute: None,
         discovery: None,
@@ -101,7 +107,7 @@ struct Driver {
     engine: Box<Engine>,
     messages: Messages,
     requests: Requests,
-    schema: Schema,
+    inbox: Inbox,
     exchanges: Exchanges,
     /// User code that runs on another thread. Its result is `None` if the thread panicked, which is a bug.
     compute: Option<BoxFuture<'static, Option<Computed>>>,
@@ -123,9 +129,7 @@ enum Event {
     Message(Message),
     Exchange(RequestId, ExchangeEvent),
     Computed(Option<Computed>),
-    Released,
-    /// The server reported another schema, by its fingerprint.
-    Schema(String),
+    News(News),
     Discovered(Option<ResourceType>),
     Deadline,
 }
@@ -170,9 +174,8 @@ impl Driver {
                 Some(message) = self.messages.recv() => Event::Message(message),
                 Some(computed) = OptionFuture::from(self.compute.as_mut()) => Event::Computed(computed),
                 never = &mut cooling => match never {},
-                () = self.requests.released() => Event::Released,
                 Some(resource) = OptionFuture::from(self.discovery.as_mut()) => Event::Discovered(resource),
-                schema = self.schema.next() => Event::Schema(schema),
+                news = self.inbox.next() => Event::News(news),
                 (id, progress) = self.exchanges.next() => Event::Exchange(id, progress),
                 () = sleep_until(deadline) => Event::Deadline,
             };
@@ -180,12 +183,13 @@ impl Driver {
             match event {
                 Event::Stop => break,
                 Event::Deadline => self.input(Input::Tick),
-                Event::Released => self.input(Input::Wake),
+                Event::News(News::Released) => self.input(Input::Wake),
+                Event::News(News::Schema(schema)) => self.input(Input::Schema(&schema)),
+                Event::News(News::Begin) => {}
                 Event::Discovered(resource) => {
                     self.discovery = None;
                     self.discovered(resource);
                 }
-                Event::Schema(schema) => self.input(Input::Schema(&schema)),
                 Event::Message(message) => self.message(message),
                 Event::Exchange(id, progress) => self.progress(id, progress),
                 Event::Computed(Some(computed)) => {
@@ -207,8 +211,9 @@ impl Driver {
     /// Stops the engine. Waits for user code that runs, unless the time limit for that has passed.
     async fn stop(mut self) {
         self.input(Input::Stop);
-        let Self { core, mut engine, messages, compute, exchanges, .. } = self;
-        drop(exchanges);
+        let Self { core, mut engine, messages, compute, exchanges, requests, inbox, .. } = self;
+        // Another informer carries out the commands for all from here on.
+        drop((exchanges, requests, inbox));
         if let Some(compute) = compute
             && let Some(Some(computed)) = core.life.cut_token().run_until_cancelled_owned(compute).await
         {
@@ -254,7 +259,7 @@ impl Driver {
                 }
             }
             Command::ScopeRemoved(scope) => {
-                self.schema.scope_removed(&scope);
+                self.requests.link().scope_removed(&scope);
                 for removed in self.removals.remove(&scope).unwrap_or_default() {
                     // The caller may have stopped waiting.
                     let _ = removed.send(());
@@ -273,12 +278,11 @@ impl Driver {
         };
         let served = self.core.served();
         tracing::info!(resource = %former, %served, selection = %self.core.selection, "the resource is served as another one");
-        self.schema = Schema::new(self.core.server.clone(), (*served).clone());
         let is_other = former.namespaced != served.namespaced;
         let discovered = Discovered::As {
             expected: self.core.expected(self.representation),
             api_version: served.api_version(),
-            schema: self.core.server.schema(&served).unwrap_or_default(),
+            schema: self.requests.link().serves(&served.api_version()),
             is_other,
         };
         self.engine.handle(now(self.started), Input::Discovered(discovered));
@@ -291,7 +295,7 @@ impl Driver {
 
     fn send(&mut self, id: RequestId, request: &Request, scope: &Scope, refresh_credentials: bool) {
         if let Request::Watch(watch) = request {
-            self.schema.watch_begins(scope, watch);
+            self.requests.link().watch_begins(scope, watch.timeout_seconds);
         }
         self.exchanges.start(id, self.requests.send(request, scope, refresh_credentials));
     }

@@ -37,8 +37,13 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    pub(super) fn new(core: Arc<Core>, representation: Representation, takes_protobuf: bool) -> Self {
-        let link = Arc::new(core.server.link());
+    pub(super) fn new(
+        core: Arc<Core>,
+        link: Link,
+        representation: Representation,
+        takes_protobuf: bool,
+    ) -> Self {
+        let link = Arc::new(link);
         Self { core, link, representation, takes_protobuf, tweaking: Arc::default() }
     }
 
@@ -47,9 +52,9 @@ impl Requests {
         self.takes_protobuf = takes_protobuf;
     }
 
-    /// Resolves when an outage is over and it is this informer's turn.
-    pub(super) async fn released(&self) {
-        self.link.released().await;
+    /// The way to the server.
+    pub(super) fn link(&self) -> &Link {
+        &self.link
     }
 
     pub(super) fn send(&self, request: &Request, scope: &Scope, refresh_credentials: bool) -> Exchange {

@@ -4,26 +4,6 @@
 //! return up to a minute late. Instead they are held, and a probe is sent about once a second. The first response, to the
 //! probe or to any other request, ends the outage. The held reflectors are then released one after the other, so that a
 //! server which has just started gets their requests spread over a second.
-//!
-//! Like the rest of this crate, it has no I/O and no clock. The caller reports what happened and when, and carries out the
-//! outputs of [`Outage::poll`].
-//!
-//! ```
-//! use std::time::Duration;
-//! use informer_core::Time;
-//! use informer_core::outage::{Outage, Output};
-//!
-//! let mut outage = Outage::new(7);
-//! let pods = outage.join();
-//! outage.failed(Time::ZERO, pods);
-//! assert!(outage.holds(pods));
-//!
-//! let later = Time::ZERO + Duration::from_secs(2);
-//! assert_eq!(outage.poll(later), Some(Output::Probe));
-//! outage.answered(later, None);
-//! assert_eq!(outage.poll(later), Some(Output::Wake(pods)));
-//! assert!(!outage.holds(pods));
-//! ```
 
 #[cfg(test)]
 mod tests;
@@ -35,7 +15,7 @@ use crate::Time;
 
 /// The state of one server's outage, and the members that send requests to the server.
 #[derive(Debug)]
-pub struct Outage {
+pub(super) struct Outage {
     members: BTreeMap<Member, Standing>,
     /// The number of the next member.
     next: u64,
@@ -52,7 +32,7 @@ pub struct Member(u64);
 
 /// A command for the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Output {
+pub(super) enum Output {
     /// Send a cheap request. A response of any kind ends the outage.
     Probe,
     /// Let this member send its request.
@@ -83,7 +63,7 @@ const LONGEST_DELAY: Duration = Duration::from_secs(30);
 
 impl Outage {
     /// A state without an outage and without members. The same seed gives the same jitter.
-    pub fn new(seed: u64) -> Self {
+    pub(super) fn new(seed: u64) -> Self {
         Self {
             members: BTreeMap::new(),
             next: 0,
@@ -94,7 +74,7 @@ impl Outage {
     }
 
     /// Adds a member.
-    pub fn join(&mut self) -> Member {
+    pub(super) fn join(&mut self) -> Member {
         let member = Member(self.next);
         self.next += 1;
         self.members.insert(member, Standing::default());
@@ -102,7 +82,7 @@ impl Outage {
     }
 
     /// Removes a member. If it was the last one held, the outage ends.
-    pub fn leave(&mut self, member: Member) {
+    pub(super) fn leave(&mut self, member: Member) {
         self.members.remove(&member);
         self.releases.retain(|(_, other)| *other != member);
         if !self.is_awaited() {
@@ -111,7 +91,7 @@ impl Outage {
     }
 
     /// A request of a member failed before the server answered it. An error status is an answer.
-    pub fn failed(&mut self, now: Time, member: Member) {
+    pub(super) fn failed(&mut self, now: Time, member: Member) {
         let Some(standing) = self.members.get_mut(&member) else { return };
         standing.held.get_or_insert(now);
         // The server may have gone away again before all members were released.
@@ -122,7 +102,7 @@ impl Outage {
     }
 
     /// The server answered a request of a member, or the probe. This ends an outage.
-    pub fn answered(&mut self, now: Time, member: Option<Member>) {
+    pub(super) fn answered(&mut self, now: Time, member: Option<Member>) {
         if let Some(standing) = member.and_then(|member| self.members.get_mut(&member)) {
             *standing = Standing::default();
         }
@@ -133,7 +113,7 @@ impl Outage {
 
     /// The probe got neither a response nor an error in time. The server may be slow rather than unreachable, so the member
     /// that has been held longest may try its own request.
-    pub fn probe_timed_out(&mut self, now: Time) {
+    pub(super) fn probe_timed_out(&mut self, now: Time) {
         if self.lasts()
             && self.releases.is_empty()
             && let Some(member) = self.held().first()
@@ -143,17 +123,17 @@ impl Outage {
     }
 
     /// Whether a member has to wait for [`Output::Wake`].
-    pub fn holds(&self, member: Member) -> bool {
+    pub(super) fn holds(&self, member: Member) -> bool {
         self.members.get(&member).is_some_and(|standing| standing.held.is_some())
     }
 
     /// Whether the server is being probed.
-    pub fn lasts(&self) -> bool {
+    pub(super) fn lasts(&self) -> bool {
         self.next_probe.is_some()
     }
 
     /// The next command that is due at `now`.
-    pub fn poll(&mut self, now: Time) -> Option<Output> {
+    pub(super) fn poll(&mut self, now: Time) -> Option<Output> {
         if let Some((at, member)) = self.releases.first().copied().filter(|(at, _)| *at <= now) {
             self.releases.remove(&(at, member));
             let standing = self.members.get_mut(&member)?;
@@ -169,7 +149,7 @@ impl Outage {
     }
 
     /// When [`Outage::poll`] will have a command, if nothing happens before.
-    pub fn deadline(&self) -> Option<Time> {
+    pub(super) fn deadline(&self) -> Option<Time> {
         let release = self.releases.first().map(|(at, _)| *at);
         [release, self.next_probe].into_iter().flatten().min()
     }
