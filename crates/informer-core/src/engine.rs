@@ -350,6 +350,7 @@ impl Engine {
             Input::Tick => self.tick(now),
             Input::Stop => return self.stop(now),
         }
+        self.dispatch_slice(now);
         self.go_on(now);
         // After the input: a refusal that is known in advance must not arrive while its request is still being made.
         while let Some((id, status)) = self.foreseen.pop() {
@@ -406,6 +407,7 @@ impl Engine {
 
     /// Sends the requests that wait. While user code is stuck, this is owed until it returns.
     fn wake(&mut self, now: Time) {
+        self.owe_wake();
         for at in 0..self.scopes.len() {
             if !self.is_stuck {
                 self.reflect(now, at, reflector::Input::Wake);
@@ -608,7 +610,6 @@ impl Engine {
 
     /// Continues the work that the last input made possible.
     fn go_on(&mut self, now: Time) {
-        self.dispatch_slice(now);
         self.lend(now);
         // Responses that were held back may fill the queue again and again, until user code has the writer.
         let mut is_held_back = true;

@@ -45,6 +45,10 @@ pub(crate) struct Client {
     pub(crate) status: Status,
     /// The last request failed, and the next one waits.
     pub(crate) waits: bool,
+    /// When its last watch ends by its own timeout.
+    pub(crate) watched_until: Option<Time>,
+    /// It was woken while it waited, and has not sent a request since.
+    pub(crate) owes_request: bool,
     /// No request may be sent before this time.
     not_before: Time,
     /// The number of its requests.
@@ -122,6 +126,8 @@ impl Client {
             asked_for: BTreeMap::new(),
             status: Status::Connecting,
             waits: false,
+            watched_until: None,
+            owes_request: false,
             not_before: Time::ZERO,
             asked: 0,
             asked_now: (Time::ZERO, 0),
@@ -157,6 +163,7 @@ impl Client {
     pub(crate) fn woken(&mut self, now: Time) {
         if self.waits {
             self.not_before = now;
+            self.owes_request = true;
         }
     }
 
@@ -254,6 +261,8 @@ impl Client {
         around: &mut Around<'_>,
         id: RequestId,
         request: &Request,
+        resource: u8,
+        held: bool,
     ) -> Result<(), Violation> {
         around.trace.line(|| format!("       {} -> {request}", self.name()));
         if !around.content.is_ahead() {
@@ -273,6 +282,7 @@ impl Client {
         }
         self.hang_up(around.server);
         self.waits = false;
+        self.owes_request = false;
         let is_probe = matches!(request, Request::List(list) if list.limit == Some(1));
         let is_list = match request {
             Request::List(_) => !is_probe,
@@ -284,7 +294,7 @@ impl Client {
             Request::Watch(watch) => watch.resource_version.is_unset(),
         };
         self.watch = (!is_list && !is_probe).then(Served::asked);
-        let link = around.server.request(around.now, self.namespace, request);
+        let link = around.server.request(around.now, (self.namespace, resource), request, held);
         let epoch = around.server.link(link).map_or(self.epoch, |link| link.epoch);
         let list = is_list.then_some(self.lists);
         if is_probe {
@@ -296,6 +306,25 @@ impl Client {
         self.asked_for.insert(id, asked);
         (self.link, self.request) = (Some(link), Some(id));
         Ok(())
+    }
+
+    /// The outage is over: the request that waited for that is sent.
+    pub(crate) fn released(&mut self, around: &mut Around<'_>) {
+        let Some((link, request)) = self.link.zip(self.request) else { return };
+        let Some(epoch) = around.server.unpark(around.now, link) else { return };
+        if let Some(asked) = self.asked_for.get_mut(&request) {
+            if asked.is_probe {
+                self.probed = Some(epoch);
+            }
+            *asked = Asked {
+                epoch,
+                schema: around.server.schema,
+                probed: self.probed,
+                kept_unread: std::mem::take(&mut asked.kept_unread),
+                said: std::mem::take(&mut asked.said),
+                ..*asked
+            };
+        }
     }
 
     fn check_request(&self, reached: &ResourceVersion, request: &Request) -> Result<(), Violation> {

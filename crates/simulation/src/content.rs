@@ -1,22 +1,23 @@
 //! The tested informer: an engine with its subscriptions, and the checks of both.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use informer_core::engine::{self, Compute, Computed, Engine, Start, Subscriber};
 use informer_core::mailbox::{self, Delivery, Notice, WhenFull};
 use informer_core::reader::Expected;
 use informer_core::reflector::Status;
-use informer_core::store::Snapshot;
+use informer_core::store::{IndexReport, Snapshot};
 use informer_core::{
     Cache, Delta, HotSet, Index, Object, ObjectKey, ResourceVersion, Retention, Scope, Selector, Shelf,
     Storage,
 };
 
 use crate::doubt::Doubts;
-use crate::guest::Guest;
+use crate::guest::{Guest, fails_index};
 use crate::invariant::{Invariant, Violation};
 use crate::plan::{self, Reading};
+use crate::render::number;
 use crate::subscription::{PLENTY, Subscription};
 use crate::trace::Trace;
 use crate::truth::{Key, NAMESPACES, Truth, namespace, scope};
@@ -51,6 +52,12 @@ pub(crate) struct Content {
     index: Option<Index<&'static str>>,
     odd: Selector,
     checked: Option<u64>,
+    /// The objects, with their versions, for which the engine reported a failure of the index.
+    reported: BTreeSet<(Key, u64)>,
+    /// The number of changes that the engine has notified of since the last input.
+    pub(crate) heard: usize,
+    /// The number of operations that the engine has applied since then.
+    pub(crate) steps: usize,
     /// The keys that the cache had before the last input.
     before: Vec<Key>,
     /// A list is under way, so resyncs wait.
@@ -103,6 +110,9 @@ impl Content {
             index: None,
             odd: "app=odd".parse().unwrap_or_default(),
             checked: None,
+            reported: BTreeSet::new(),
+            heard: 0,
+            steps: 0,
             before: Vec::new(),
             is_listing: false,
             status: Status::NotStarted,
@@ -208,6 +218,7 @@ impl Content {
         while let Some(notice) = self.witness.take() {
             match notice {
                 Notice::Change { change, initial } => {
+                    self.heard += 1;
                     match &change.delta {
                         Delta::Added(new) | Delta::Updated { new, .. } => {
                             self.witnessed.insert(new.key().clone(), new.clone());
@@ -280,9 +291,15 @@ impl Content {
         }
         if !subscription.is_joined() {
             subscription.join(self.engine.cache());
+            subscription.is_not_done();
             return Ok(());
         }
-        for _ in 0..notices {
+        subscription.sleep();
+        for taken in 0..=notices {
+            if taken == notices {
+                subscription.is_not_done();
+                break;
+            }
             let Some(notice) = subscription.take() else {
                 // The mailbox is empty, so only the doubts of the present are left.
                 subscription.doubts = self.doubts.clone();
@@ -306,6 +323,29 @@ impl Content {
         if let Some(subscription) = self.subscriptions.get_mut(which) {
             subscription.resync(self.engine.cache());
         }
+    }
+
+    /// Each reader with something to read was woken.
+    pub(crate) fn check_wakes(&self) -> Result<(), Violation> {
+        let asleep = self.subscriptions.iter().position(|subscription| subscription.oversleeps(self.synced));
+        Invariant::Lost.holds(asleep.is_none() || self.is_ahead(), || {
+            format!("reader {asleep:?} sleeps, and has something to read")
+        })
+    }
+
+    /// An index function failed, and the engine says so.
+    pub(crate) fn index_failed(&mut self, report: &IndexReport) {
+        self.reported.extend(Key::of(report.key.as_str()).map(|key| (key, number(&report.resource_version))));
+    }
+
+    /// The cached objects for which the index function fails, with their versions.
+    fn failing(&self) -> impl Iterator<Item = (Key, u64)> {
+        let snapshot = self.cache().snapshot();
+        let failing = snapshot
+            .iter()
+            .filter(|object| fails_index(object))
+            .filter_map(|object| Some((Key::of(object.key().as_str())?, number(object.resource_version()))));
+        failing.collect::<Vec<_>>().into_iter()
     }
 
     pub(crate) fn check_resyncs(&self) -> Result<(), Violation> {
@@ -346,9 +386,11 @@ impl Content {
             Some(_) => None,
             None => Some(self.guest.allowed(|| {
                 let index = self.guest.index();
-                self.cache().add_index(move |object: &Arc<Object>| Ok(index(object)))
+                self.cache().add_index(move |object: &Arc<Object>| Ok(index(object)?))
             })),
         };
+        // The next compute reports the failures of an index that is added late.
+        self.reported = self.failing().collect();
         self.checked = None;
     }
 
@@ -414,6 +456,11 @@ impl Content {
             )?;
         }
         if let Some(index) = &self.index {
+            let unreported = self.failing().find(|failing| !self.reported.contains(failing));
+            Invariant::Guest.holds(unreported.is_none(), || {
+                format!("the index function fails for {unreported:?}, and nobody is told")
+            })?;
+            let odd = snapshot.iter().filter(is_odd).filter(|object| !fails_index(object)).count();
             let found = index.lookup(&snapshot, &"odd");
             Invariant::Snapshot.holds(
                 found.filter(is_odd).count() == odd && index.count(&snapshot, &"odd") == odd,

@@ -41,11 +41,16 @@ impl Guest {
     }
 
     /// The index function of a run.
-    pub(crate) fn index(&self) -> impl Fn(&Object) -> Vec<&'static str> + Send + Sync + use<> {
+    pub(crate) fn index(
+        &self,
+    ) -> impl Fn(&Object) -> Result<Vec<&'static str>, &'static str> + Send + Sync + use<> {
         let guest = self.clone();
         move |object| {
             guest.runs();
-            stored::read(object).map(|(_, state)| render::label(state.value)).into_iter().collect()
+            if fails_index(object) {
+                return Err("the index function fails");
+            }
+            Ok(stored::read(object).map(|(_, state)| render::label(state.value)).into_iter().collect())
         }
     }
 
@@ -71,6 +76,11 @@ impl Guest {
             Object::from_json(shortened.as_bytes()).map(Some).map_err(|error| error.to_string())
         }))
     }
+}
+
+/// Whether the index function fails for the object.
+pub(crate) fn fails_index(object: &Object) -> bool {
+    stored::read(object).is_some_and(|(_, state)| state.value % 6 == 5)
 }
 
 impl Transform {

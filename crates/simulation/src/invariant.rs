@@ -63,6 +63,8 @@ pub enum Invariant {
     Rest,
     /// After a stop the engine sends no request and has no deadline (D5, W14).
     Stop,
+    /// One input does no more than a slice of work, so that the other informers of the thread have their turn (F9).
+    Cost,
     /// Nothing panics.
     Panic,
     /// A demand of a test.

@@ -5,7 +5,7 @@
 //! naive server with a complete history (`truth`), a network that delivers bytes in any pieces, late, or never, slow
 //! user code, readers of any speed, and a clock that is a number. A seed gives a [`Plan`]. A run plays the plan, and
 //! after each step every [`Invariant`] must hold. At the end nothing fails any more, and the informer must become live
-//! and current.
+//! and current. A run may have two informers of one server, which share the machine of `informer_core::upstream`.
 //! A run may have a controller: the work queue and the control loop of the core over the same cache (`controller`).
 //! The oracle consists of `client` (what one source may request, and what the cache may have of it), `subscription`
 //! (what one subscription may receive) and `world::checks` (which compares both with `truth`). `doubt` says where the
@@ -23,6 +23,7 @@ mod content;
 mod controller;
 mod doubt;
 mod guest;
+mod informer;
 mod invariant;
 mod network;
 mod past;

@@ -1,10 +1,18 @@
 //! Connections. Their bytes arrive in any pieces, late, in part, or never.
 
+use std::borrow::Cow;
+use std::time::Duration;
+
 use informer_core::Time;
+use informer_core::reflector::Request;
 
 use crate::doubt::Doubt;
 use crate::protobuf;
+use crate::render;
 use crate::truth::{Key, State};
+
+/// A request that waits this long, for the end of an outage or for an answer, has failed.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Names one connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +27,14 @@ pub(crate) struct Link {
     /// The epoch of the server when it answered.
     pub(crate) epoch: usize,
     head: Option<Head>,
+    /// When the request was sent.
+    pub(crate) since: Time,
+    /// The version of the resource that is requested.
+    pub(crate) resource: u8,
+    /// The request, while it waits for the end of an outage.
+    parked: Option<Request>,
+    /// The request was never sent.
+    pub(crate) has_given_up: bool,
     /// Whether the response is encoded in protobuf.
     pub(crate) protobuf: bool,
     bytes: Vec<u8>,
@@ -83,6 +99,10 @@ impl Link {
             namespace,
             epoch,
             head: Some(head),
+            since: Time::ZERO,
+            resource: 1,
+            parked: None,
+            has_given_up: false,
             protobuf: false,
             bytes: Vec::new(),
             taken: 0,
@@ -97,8 +117,45 @@ impl Link {
         }
     }
 
+    /// A request that waits for the end of an outage.
+    pub(crate) fn parked(
+        id: LinkId,
+        epoch: usize,
+        since: Time,
+        (namespace, resource): (Option<u8>, u8),
+        request: Request,
+    ) -> Self {
+        let link = Self::new(id, namespace, epoch, Head::Unreachable, true);
+        Self { since, resource, parked: Some(request), ..link }
+    }
+
+    pub(crate) fn unpark(&mut self) -> Option<((Option<u8>, u8), Request)> {
+        Some(((self.namespace, self.resource), self.parked.take()?))
+    }
+
+    /// When a request that waits for the end of an outage fails.
+    pub(crate) fn gives_up_at(&self) -> Option<Time> {
+        self.parked.as_ref().map(|_| self.since + PATIENCE)
+    }
+
+    pub(crate) fn tick(&mut self, now: Time) {
+        if self.gives_up_at().is_some_and(|at| at <= now) {
+            (self.parked, self.has_given_up) = (None, true);
+        }
+    }
+
+    /// Whether a request was sent long ago, and has no answer.
+    pub(crate) fn is_unanswered(&self, now: Time) -> bool {
+        let waits = self.parked.is_none() && !self.has_given_up && self.head.is_some();
+        waits && now.since(self.since) >= PATIENCE
+    }
+
     pub(crate) fn push(&mut self, text: &str) {
         if self.end.is_none() {
+            let text = &*match self.resource {
+                1 => Cow::Borrowed(text),
+                _ => Cow::Owned(render::in_second_version(text)),
+            };
             if self.protobuf {
                 self.bytes.extend(protobuf::translated(text));
             } else {
@@ -145,12 +202,12 @@ impl Link {
     }
 
     pub(crate) fn is_open(&self) -> bool {
-        !self.is_dead && self.end.is_none()
+        !self.is_dead && self.end.is_none() && self.parked.is_none()
     }
 
     /// Takes what arrives next, at most this many bytes.
     pub(crate) fn take(&mut self, most: usize) -> Option<Arrival> {
-        if self.is_dead {
+        if self.is_dead || self.parked.is_some() {
             return None;
         }
         if let Some(head) = self.head.take() {

@@ -53,6 +53,10 @@ pub struct Setup {
     pub readers: Vec<Reading>,
     /// The number of workers of the controller; without any there is no controller.
     pub workers: u8,
+    /// A second informer has the same server.
+    pub two: bool,
+    /// The informers follow their resource to other versions.
+    pub follows: bool,
 }
 
 /// A transform. The value of an object decides what it does.
@@ -95,6 +99,8 @@ pub struct ServerSetup {
     pub selects: bool,
     /// Its versions are not numbers. It answers a version that it never gave with 410.
     pub opaque: bool,
+    /// It takes seconds for probes, discovery and the index of schemas.
+    pub slow: bool,
 }
 
 /// How a subscription joins and reads.
@@ -182,8 +188,18 @@ pub enum Step {
     Wake,
     /// An object changes at an unchanged version, as after a change of its definition.
     Revise(Key),
-    /// The informer learns that objects may have changed at unchanged versions.
+    /// The definition changes: objects may have changed at unchanged versions, and the watches end.
     SchemaChanged,
+    /// From now on steps act on the other informer.
+    Turn,
+    /// A caller asks the engine how far a source has come.
+    Ask,
+    /// The resource is served as another version only, which ends the watches.
+    Serve,
+    /// The definition of the resource is deleted.
+    Undefine,
+    /// The resource is defined again.
+    Define,
     /// User code runs. The next such step returns its result.
     Code,
     /// The cache is saved.

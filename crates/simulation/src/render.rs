@@ -164,6 +164,12 @@ pub(crate) fn nonsense(which: u8) -> String {
     }
 }
 
+/// The same objects as another version of their resource.
+pub(crate) fn in_second_version(text: &str) -> String {
+    text.replace(r#"Pod","apiVersion":"v1""#, r#"Pod","apiVersion":"v2""#)
+        .replace(r#"PodList","apiVersion":"v1""#, r#"PodList","apiVersion":"v2""#)
+}
+
 /// The label value that an informer with a selector selects.
 pub(crate) const SELECTED: &str = "odd";
 

@@ -5,7 +5,7 @@
 
 mod answer;
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use informer_core::Time;
@@ -43,6 +43,10 @@ pub(crate) struct Server {
     flows: bool,
     /// The number of its schema, which grows with each change.
     pub(crate) schema: u64,
+    /// The version of the resource that it serves.
+    served: u8,
+    /// The resource is missing.
+    is_undefined: bool,
 }
 
 struct Backup {
@@ -72,6 +76,8 @@ impl Server {
             links_made: 0,
             flows,
             schema: 1,
+            served: 1,
+            is_undefined: false,
             setup,
         };
         for key in Key::all().take(usize::from(server.setup.objects)) {
@@ -204,6 +210,43 @@ impl Server {
         }
     }
 
+    /// The definition of the resource changes, which ends its watches.
+    pub(crate) fn change_schema(&mut self) {
+        self.schema += 1;
+        self.links.iter_mut().filter(|link| link.watch.is_some()).for_each(Link::finish);
+    }
+
+    /// The resource is served as another version only.
+    pub(crate) fn serve_another_version(&mut self) {
+        self.served = 3 - self.served;
+        self.change_schema();
+    }
+
+    pub(crate) fn undefine(&mut self) {
+        self.is_undefined = true;
+        self.change_schema();
+    }
+
+    pub(crate) fn define(&mut self) {
+        self.is_undefined = false;
+    }
+
+    /// The version of the resource, as discovery has it.
+    pub(crate) fn discovered(&self) -> Option<u8> {
+        (!self.is_undefined && self.can_answer()).then_some(self.served)
+    }
+
+    /// The documents of the index of schemas.
+    pub(crate) fn schemas(&self) -> HashMap<String, String> {
+        ["api/v1", "api/v2"].map(|path| (path.to_owned(), self.schema.to_string())).into()
+    }
+
+    /// Whether it answers what every user may ask for.
+    pub(crate) fn can_answer(&self) -> bool {
+        use Denial::{Down, Unauthorized, Unavailable};
+        !matches!(self.denial, Some((Down | Unauthorized | Unavailable, None)))
+    }
+
     pub(crate) fn fault(&mut self, fault: Fault, times: u8) {
         self.faults.extend((0..times).map(|_| fault));
     }
@@ -228,6 +271,7 @@ impl Server {
     pub(crate) fn heal(&mut self) {
         self.faults.clear();
         self.denial = None;
+        self.is_undefined = false;
         self.spoil = None;
         self.forgets = false;
         self.flows = true;
@@ -293,10 +337,6 @@ impl Server {
         self.setup.protobuf
     }
 
-    pub(crate) fn has_links(&self) -> bool {
-        !self.links.is_empty()
-    }
-
     pub(crate) fn take(&mut self, id: LinkId, most: usize) -> Option<Arrival> {
         self.link(id)?.take(most)
     }
@@ -304,16 +344,16 @@ impl Server {
     /// When a watch next sends something although no object changes.
     pub(crate) fn deadline(&self) -> Option<Time> {
         let watches = self.links.iter().filter_map(|link| link.watch.as_ref());
-        watches
-            .map(|watch| {
-                watch.bookmark_at.min(watch.ends_at).min(watch.initial_end_at.unwrap_or(watch.ends_at))
-            })
-            .min()
+        let of_watches = watches.map(|watch| {
+            watch.bookmark_at.min(watch.ends_at).min(watch.initial_end_at.unwrap_or(watch.ends_at))
+        });
+        of_watches.chain(self.links.iter().filter_map(Link::gives_up_at)).min()
     }
 
     pub(crate) fn tick(&mut self, now: Time) {
         let (version, idle) = (self.version, self.setup.idle_bookmarks);
         for link in &mut self.links {
+            link.tick(now);
             let Some(watch) = &mut link.watch else { continue };
             if watch.initial_end_at.is_some_and(|at| at <= now) {
                 watch.initial_end_at = None;

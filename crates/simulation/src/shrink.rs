@@ -80,11 +80,14 @@ impl Shrinking<'_> {
 
     /// Tries the usual value of each setting.
     fn simplify_setup(&mut self) {
-        let simpler: [fn(&mut Plan); 22] = [
+        let simpler: [fn(&mut Plan); 25] = [
             |plan| plan.setup.readers.clear(),
             |plan| plan.setup.readers.truncate(1),
             |plan| plan.setup.readers.iter_mut().for_each(|reading| reading.filters = false),
             |plan| plan.setup.by_namespace = false,
+            |plan| plan.setup.two = false,
+            |plan| plan.setup.follows = false,
+            |plan| plan.setup.server.slow = false,
             |plan| plan.setup.first_list_any = false,
             |plan| plan.setup.streaming = false,
             |plan| plan.setup.internal_error_retry = false,

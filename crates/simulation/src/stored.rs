@@ -19,11 +19,19 @@ pub(crate) fn read(object: &Object) -> Option<(Key, State)> {
     let version = render::number(object.resource_version());
     let state = State { uid, version, value };
     // Listed and watched objects are equal to the byte (L13).
-    (render::object(key, state, true) == text || render::shortened(key, state) == text)
-        .then_some((key, state))
+    let (whole, short) = (render::object(key, state, true), render::shortened(key, state));
+    let is_sent = whole == text || short == text || render::in_second_version(&whole) == text;
+    is_sent.then_some((key, state))
 }
 
 /// Whether the transform has changed the object.
 pub(crate) fn is_shortened(object: &Object) -> bool {
     object.json().is_ok_and(|json| String::from_utf8_lossy(&json).contains(render::SHORT_NOTE))
+}
+
+/// The version of the resource as which the object was read.
+pub(crate) fn resource(object: &Object) -> u8 {
+    let is_second =
+        object.json().is_ok_and(|json| String::from_utf8_lossy(&json).contains(r#""apiVersion":"v2""#));
+    if is_second { 2 } else { 1 }
 }

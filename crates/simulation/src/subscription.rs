@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Wake, Waker};
 
 use informer_core::engine::{Engine, Fanout, Subscriber};
 use informer_core::mailbox::{self, Delivery, Filtered, Notice, WhenFull};
@@ -39,6 +41,16 @@ pub(crate) struct Subscription {
     fanout: Arc<Fanout>,
     /// The snapshot that a requested resync repeats.
     resync: Option<Snapshot>,
+    alarm: Arc<Alarm>,
+}
+
+/// Whether a reader was woken since it last read everything.
+struct Alarm(AtomicBool);
+
+impl Wake for Alarm {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 enum Phase {
@@ -82,6 +94,7 @@ impl Subscription {
             doubts,
             fanout: engine.fanout().clone(),
             resync: None,
+            alarm: Arc::new(Alarm(AtomicBool::new(true))),
         })
     }
 
@@ -91,6 +104,28 @@ impl Subscription {
         if !self.is_joined() {
             self.exact = None;
         }
+    }
+
+    /// Whether the reader has something to read, as far as it was told.
+    pub(crate) fn is_awake(&self) -> bool {
+        self.alarm.0.load(Ordering::Relaxed)
+    }
+
+    /// The reader waits to be woken, after it has read.
+    pub(crate) fn sleep(&self) {
+        self.alarm.0.store(false, Ordering::Relaxed);
+        self.subscriber.register(&Waker::from(self.alarm.clone()));
+    }
+
+    /// The reader goes on without being woken.
+    pub(crate) fn is_not_done(&self) {
+        self.alarm.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the reader sleeps although there is something to read.
+    pub(crate) fn oversleeps(&self, cache_synced: bool) -> bool {
+        let is_due = self.subscriber.backlog() > 0 || cache_synced != self.is_synced;
+        self.reading.pace > 0 && self.is_joined() && is_due && !self.is_awake()
     }
 
     pub(crate) fn is_joined(&self) -> bool {
@@ -318,6 +353,7 @@ impl Subscription {
     pub(crate) fn resync(&mut self, cache: &Cache) {
         if self.is_joined() && self.resync.is_none() {
             self.resync = Some(cache.snapshot());
+            self.is_not_done();
         }
     }
 

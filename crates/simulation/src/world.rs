@@ -1,5 +1,6 @@
-//! The world of a run: a server, an informer, and the time.
+//! The world of a run: a server, one or two informers, and the time.
 
+mod answers;
 mod checks;
 mod rest;
 mod synced;
@@ -7,14 +8,16 @@ mod synced;
 use std::sync::Arc;
 use std::time::Duration;
 
-use informer_core::engine::{Applied, Command, Input, RequestId, Response};
-use informer_core::reflector::{FirstList, ReflectorConfig, Status, StreamingList};
+use informer_core::engine::{Applied, Command, Input, Question, QuestionId, RequestId, Response};
+use informer_core::reflector::{FirstList, ReflectorConfig, Request, Status, StreamingList};
+use informer_core::upstream::{self, Upstream};
 use informer_core::wire::ApiStatus;
 use informer_core::{PlainStorage, Scope, Storage, Time};
 
 use crate::client::{Around, Client};
 use crate::content::Content;
 use crate::controller::Controller;
+use crate::informer::Informer;
 use crate::invariant::{Invariant, Violation};
 use crate::network::{Arrival, Head, Link, LinkId};
 use crate::plan::{Plan, Setup, Start, Step};
@@ -22,13 +25,18 @@ use crate::render::number;
 use crate::saving::File;
 use crate::server::Server;
 use crate::storage;
+use crate::subscription::Subscription;
 use crate::trace::Trace;
 use crate::truth::{Key, NAMESPACES, scope};
+use answers::Answer;
 
 /// The most subscriptions at a time.
 const SUBSCRIPTIONS: usize = 8;
 /// Something that repeats this often within one moment counts as endless.
 const TURNS: u32 = 10_000;
+
+/// The shortest time between two requests for the schemas.
+const SCHEMA_PACE: Duration = Duration::from_secs(30);
 
 /// The state of a run.
 pub struct World<'a> {
@@ -36,86 +44,125 @@ pub struct World<'a> {
     seed: u64,
     pub(crate) now: Time,
     pub(crate) server: Server,
-    pub(crate) content: Content,
-    pub(crate) clients: Vec<Client>,
+    upstream: Upstream,
+    /// The informer that steps act on.
+    pub(crate) mine: Informer,
+    /// Another informer of the same server.
+    other: Option<Informer>,
+    answers: Vec<Answer>,
+    /// A server has ended a watch before its timeout at this time, and the schemas were not read since.
+    early_end: Option<Time>,
     trace: &'a mut Trace,
     storage: Arc<dyn Storage>,
-    /// The namespaces whose removal is under way, the oldest removal first, each with the schema of its content.
-    removing: Vec<(u8, u64)>,
     /// The number of informers so far. Each has a seed of its own.
     informers: u64,
-    /// The cache that was saved last.
-    saved: Option<File>,
-    controller: Option<Controller>,
-    /// The engine commands to say that the cache is synced. What made it so follows.
-    is_told_synced: bool,
+    questions: u64,
 }
 
 impl<'a> World<'a> {
     pub(crate) fn new(plan: &Plan, trace: &'a mut Trace) -> Result<Self, Violation> {
         let setup = plan.setup.clone();
         let server = Server::new(setup.server.clone(), !setup.by_hand);
+        let informer = || Informer::new(Content::new(Arc::new(PlainStorage)));
         let mut world = Self {
             seed: plan.seed,
             now: Time::ZERO,
             server,
-            content: Content::new(Arc::new(PlainStorage)),
+            upstream: Upstream::new(plan.seed, SCHEMA_PACE),
+            mine: informer(),
+            other: setup.two.then(informer),
+            answers: Vec::new(),
+            early_end: None,
             storage: storage::of(&setup),
-            removing: Vec::new(),
-            clients: Vec::new(),
             trace,
             informers: 0,
-            saved: None,
-            controller: None,
-            is_told_synced: false,
+            questions: 0,
             setup,
         };
-        world.start(Start::Fresh)?;
+        world.each(|world| world.start(Start::Fresh))?;
         world.settle()?;
         Ok(world)
     }
 
+    /// From here on steps act on the other informer.
+    fn turn(&mut self) {
+        if let Some(other) = &mut self.other {
+            std::mem::swap(&mut self.mine, other);
+        }
+    }
+
+    /// Does the same for each informer.
+    fn each(&mut self, mut act: impl FnMut(&mut Self) -> Result<(), Violation>) -> Result<(), Violation> {
+        act(self)?;
+        if self.other.is_none() {
+            return Ok(());
+        }
+        self.turn();
+        let done = act(self);
+        self.turn();
+        done
+    }
+
+    /// Does something for the informer of a member, unless that has stopped.
+    fn with_member(
+        &mut self,
+        member: upstream::Member,
+        act: impl FnOnce(&mut Self) -> Result<(), Violation>,
+    ) -> Result<(), Violation> {
+        if self.mine.member == Some(member) {
+            return act(self);
+        }
+        if self.other.as_ref().is_none_or(|other| other.member != Some(member)) {
+            return Ok(());
+        }
+        self.turn();
+        let done = act(self);
+        self.turn();
+        done
+    }
+
     /// The number of cached objects.
     pub fn cached(&self) -> usize {
-        self.content.cache().len()
+        self.mine.content.cache().len()
     }
 
     /// Starts a new informer.
     fn start(&mut self, start: Start) -> Result<(), Violation> {
-        self.controller = None;
-        self.content = Content::new(self.storage.clone());
-        self.clients.clear();
+        self.mine.controller = None;
+        self.mine.content = Content::new(self.storage.clone());
+        self.mine.clients.clear();
         for reading in self.setup.readers.clone() {
-            self.content.subscribe(reading);
+            self.mine.content.subscribe(reading);
         }
         let namespaces: Vec<_> = match self.setup.by_namespace {
             true => (0..NAMESPACES).map(Some).collect(),
             false => vec![None],
         };
-        let file = self.saved.as_ref().filter(|_| start == Start::Saved);
+        let served = self.server.discovered().unwrap_or(self.mine.first_version);
+        let file = self.mine.saved.as_ref().filter(|file| start == Start::Saved && file.version == served);
         let mut beginnings = match file {
             None => Vec::new(),
             Some(file) => {
-                self.content.look_before_loading();
-                file.load(&mut self.content, &namespaces)?
+                self.mine.content.look_before_loading();
+                file.load(&mut self.mine.content, &namespaces)?
             }
         }
         .into_iter();
         for namespace in &namespaces {
-            self.clients.push(Client::new(*namespace, beginnings.next()));
+            self.mine.clients.push(Client::new(*namespace, beginnings.next()));
         }
         if self.setup.workers > 0 {
-            self.controller = Controller::new(&self.content.engine, self.setup.workers);
+            self.mine.controller = Controller::new(&self.mine.content.engine, self.setup.workers);
         }
-        self.content.check(self.controller.iter().count())?;
-        for client in &self.clients {
-            self.check_content(Some(client), number(&self.content.source_version(client.namespace)))?;
+        self.mine.content.check(self.mine.controller.iter().count())?;
+        for client in &self.mine.clients {
+            self.check_content(Some(client), number(&self.mine.content.source_version(client.namespace)))?;
         }
         self.informers += 1;
         let setup = &self.setup;
         let mut start = Content::start(namespaces.into_iter().map(scope));
         start.seed = self.seed.wrapping_mul(1_000_003).wrapping_add(self.informers);
-        start.transform = self.content.transform(setup.transform);
+        start.transform = self.mine.content.transform(setup.transform);
         start.changes_at_once = setup.changes_at_once.into();
         start.queued_operations = setup.queued_operations.into();
         start.reflector = ReflectorConfig {
@@ -125,31 +172,52 @@ impl<'a> World<'a> {
             internal_error_retry: Duration::from_secs(if setup.internal_error_retry { 30 } else { 0 }),
             ..ReflectorConfig::default()
         };
-        self.input(Input::Schema(&self.server.schema.to_string()))?;
-        self.input(Input::Start(Box::new(start)))
+        let version = self.server.discovered().unwrap_or(self.mine.first_version);
+        (self.mine.version, self.mine.first_version) = (version, version);
+        (self.mine.is_lost, self.mine.awaits_discovery) = (false, false);
+        start.api_version = format!("v{version}");
+        start.expected.api_version.clone_from(&start.api_version);
+        let member = self.upstream.join(self.now, start.api_version.clone(), !start.scopes.is_empty());
+        self.mine.member = Some(member);
+        self.mine.start = Some((self.now, Box::new(start)));
+        self.follow_upstream()
     }
 
     /// Gives the engine an input, and does what it commands.
     fn input(&mut self, input: Input<'_>) -> Result<(), Violation> {
         self.trace.line(|| format!("       <- {}", shown(&input)));
-        self.content.look_before();
-        self.content.engine.handle(self.now, input);
+        self.mine.content.look_before();
+        self.mine.content.engine.handle(self.now, input);
+        (self.mine.content.heard, self.mine.content.steps) = (0, 0);
         for _ in 0..TURNS {
-            while let Some(command) = self.content.engine.poll_command() {
+            while let Some(command) = self.mine.content.engine.poll_command() {
                 self.command(command)?;
             }
             self.check_synced()?;
+            self.check_cost()?;
             let doubts = self.doubted_stories().collect();
-            self.content.are_in_doubt(doubts);
-            if !self.content.engine.has_work() {
+            self.mine.content.are_in_doubt(doubts);
+            if !self.mine.content.engine.has_work() {
                 return self.check_statuses();
             }
             // The readers have their turn.
-            self.content.listen();
+            self.mine.content.listen();
             self.read_by_themselves()?;
-            self.content.engine.handle(self.now, Input::Tick);
+            self.mine.content.engine.handle(self.now, Input::Tick);
+            (self.mine.content.heard, self.mine.content.steps) = (0, 0);
         }
         Err(Invariant::Pace.violated("the engine always has work"))
+    }
+
+    /// One input may not keep the other informers of the thread waiting. Each change in a mailbox takes time, so each operation
+    /// puts at most a slice of its changes there.
+    fn check_cost(&mut self) -> Result<(), Violation> {
+        self.mine.content.listen();
+        let Content { engine, heard, steps, .. } = &self.mine.content;
+        let slice = (usize::from(self.setup.changes_at_once) / engine.fanout().len().max(1)).max(1);
+        Invariant::Cost.holds(*heard <= slice * (steps + 2), || {
+            format!("{steps} operations put {heard} changes into each mailbox, and a slice has {slice}")
+        })
     }
 
     fn command(&mut self, command: Command) -> Result<(), Violation> {
@@ -159,21 +227,37 @@ impl<'a> World<'a> {
                 Invariant::Stop.holds(which != usize::MAX, || {
                     format!("{request} is sent for {scope:?}, which is removed")
                 })?;
-                self.with_client(which, |client, around| client.send(around, id, &request))
+                Invariant::Request.holds(!self.mine.is_lost, || {
+                    format!("{request} is sent, though the resource is lost")
+                })?;
+                let held = self.mine.member.is_some_and(|member| self.upstream.holds(member));
+                if let (Request::Watch(watch), Some(member)) = (&request, self.mine.member) {
+                    let timeout = Duration::from_secs(watch.timeout_seconds);
+                    self.watch_begins(which, member, scope, timeout);
+                }
+                let version = self.mine.version;
+                self.with_client(which, |client, around| client.send(around, id, &request, version, held))
             }
             Command::Cancel(id) => {
-                let which = self.clients.iter().position(|client| client.request == Some(id));
+                let which = self.mine.clients.iter().position(|client| client.request == Some(id));
+                let link = which.and_then(|which| self.mine.clients.get(which)?.link);
+                let now = self.now;
+                if link.and_then(|link| self.server.link(link)).is_some_and(|link| link.is_unanswered(now)) {
+                    self.unanswered();
+                }
                 self.with_client(which.unwrap_or(usize::MAX), |client, around| {
                     client.hang_up(around.server);
                     Ok(())
                 })
             }
             Command::Compute(compute) => {
-                self.content.lend(compute);
+                self.mine.content.lend(compute);
                 Ok(())
             }
             Command::SourceStatus(scope, status) => {
                 let which = self.of_scope(&scope);
+                let is_missing = matches!(&status, Status::Denied { status } if status.is_not_found());
+                self.mine.is_lost |= self.setup.follows && is_missing;
                 self.with_client(which, |client, around| client.status(around, status))
             }
             Command::Report(scope, report) => {
@@ -184,21 +268,38 @@ impl<'a> World<'a> {
                 })
             }
             Command::Applied { source: _, request, applied } => {
+                self.mine.content.steps += 1;
                 self.applied(request, applied)?;
                 self.check_synced()
             }
             Command::Listing(is_listing) => {
-                self.content.is_listing = is_listing;
+                self.mine.content.is_listing = is_listing;
                 Ok(())
             }
             Command::Status(status) => {
-                self.content.status = status;
+                self.mine.content.status = status;
                 Ok(())
             }
             Command::ScopeRemoved(scope) => self.scope_removed(&scope),
             Command::Synced => {
-                self.content.listen();
-                self.is_told_synced = true;
+                self.mine.content.listen();
+                self.mine.is_told_synced = true;
+                Ok(())
+            }
+            Command::Wake(wakers) => {
+                wakers.into_iter().for_each(std::task::Waker::wake);
+                Ok(())
+            }
+            Command::Discover => {
+                self.discover();
+                Ok(())
+            }
+            Command::Answer(id, _) => {
+                let was_asked = self.mine.asked.remove(&id);
+                Invariant::Connection.holds(was_asked, || format!("{id:?} is answered, and nobody asks"))
+            }
+            Command::IndexFailed(report) => {
+                self.mine.content.index_failed(&report);
                 Ok(())
             }
             _ => Ok(()),
@@ -206,9 +307,9 @@ impl<'a> World<'a> {
     }
 
     fn applied(&mut self, request: RequestId, applied: Applied) -> Result<(), Violation> {
-        self.content.listen();
-        for which in 0..self.clients.len() {
-            if self.clients.get(which).is_some_and(|client| client.has_asked(request)) {
+        self.mine.content.listen();
+        for which in 0..self.mine.clients.len() {
+            if self.mine.clients.get(which).is_some_and(|client| client.has_asked(request)) {
                 return self.with_client(which, |client, around| client.applied(around, request, applied));
             }
         }
@@ -217,35 +318,39 @@ impl<'a> World<'a> {
 
     /// The engine says once that a removed namespace has no object any more.
     fn scope_removed(&mut self, removed: &Scope) -> Result<(), Violation> {
-        let asked = self.removing.iter().position(|(namespace, _)| scope(Some(*namespace)) == *removed);
+        let asked = self.mine.removing.iter().position(|(namespace, _)| scope(Some(*namespace)) == *removed);
         let Some(asked) = asked else {
             return Err(
                 Invariant::Stop.violated(format!("{removed:?} is removed, though no step asked for that"))
             );
         };
-        let (namespace, _) = self.removing.remove(asked);
+        let (namespace, _) = self.mine.removing.remove(asked);
+        if let Some(member) = self.mine.member {
+            self.upstream.handle(self.now, upstream::Input::ScopeRemoved(member, removed.clone()));
+        }
         // The namespace may have been added again.
-        if self.clients.iter().any(|client| client.namespace == Some(namespace)) {
+        if self.mine.clients.iter().any(|client| client.namespace == Some(namespace)) {
             return Ok(());
         }
         let mut keys = Key::all().filter(|key| key.namespace() == namespace);
         let left = keys.find(|key| {
-            self.content.cache().get_str(key.text()).is_some() || self.content.is_quarantined(*key)
+            self.mine.content.cache().get_str(key.text()).is_some() || self.mine.content.is_quarantined(*key)
         });
         Invariant::Content.holds(left.is_none(), || format!("{left:?} is left of a removed namespace"))
     }
 
     fn of_scope(&self, of: &Scope) -> usize {
-        self.clients.iter().position(|client| scope(client.namespace) == *of).unwrap_or(usize::MAX)
+        self.mine.clients.iter().position(|client| scope(client.namespace) == *of).unwrap_or(usize::MAX)
     }
 
     /// Gives the engine what arrives next, at most this many bytes. Returns whether something arrived.
     fn receive(&mut self, which: usize, most: usize) -> Result<bool, Violation> {
-        let Some(client) = self.clients.get(which) else { return Ok(false) };
+        let Some(client) = self.mine.clients.get(which) else { return Ok(false) };
         let (Some(link), Some(id)) = (client.link, client.request) else { return Ok(false) };
-        if !self.content.engine.takes_bytes() {
+        if !self.mine.content.engine.takes_bytes() {
             return Ok(false);
         }
+        let was_parked = self.server.link(link).is_some_and(|link| link.has_given_up);
         let Some(arrival) = self.server.take(link, most) else { return Ok(false) };
         self.with_client(which, |client, around| {
             client.note_damage(around);
@@ -269,21 +374,29 @@ impl<'a> World<'a> {
         let is_bad_end = self.server.link(link).is_some_and(|link| link.ends_with_last_word());
         let goes_on = matches!(arrival, Arrival::End)
             && self.was_served(which)
-            && !self.content.is_lent()
+            && !self.mine.content.is_lent()
             && !is_bad_end;
         let is_over = !matches!(arrival, Arrival::Head(Head::Accepted) | Arrival::Bytes(_));
         if is_over {
             self.server.close(link);
-            self.clients
+            self.mine
+                .clients
                 .iter_mut()
                 .filter(|client| client.link == Some(link))
                 .for_each(|client| client.link = None);
         }
         let events = self.events();
+        if let (Arrival::Head(head), Some(member), false) = (&arrival, self.mine.member, was_parked) {
+            let input = match head {
+                Head::Unreachable => upstream::Input::Unanswered(member),
+                Head::Accepted | Head::Refused { .. } => upstream::Input::Answered(member),
+            };
+            self.upstream.handle(self.now, input);
+        }
         self.input(Input::Response(id, response))?;
         let heard = self.events().saturating_sub(events);
         let now = self.now;
-        if let Some(client) = self.clients.get_mut(which) {
+        if let Some(client) = self.mine.clients.get_mut(which) {
             if client.request == Some(id)
                 && let Some(watch) = &mut client.watch
             {
@@ -292,6 +405,7 @@ impl<'a> World<'a> {
                     watch.was_accepted(now);
                 }
             }
+            let goes_on = goes_on && !self.mine.is_lost;
             Invariant::Request.holds(!goes_on || client.watch.is_some_and(|watch| watch.is_new()), || {
                 format!("a served watch ended, and no watch follows: {}", client.status)
             })?;
@@ -300,23 +414,23 @@ impl<'a> World<'a> {
     }
 
     fn was_served(&self, which: usize) -> bool {
-        let watch = self.clients.get(which).and_then(|client| client.watch);
+        let watch = self.mine.clients.get(which).and_then(|client| client.watch);
         watch.is_some_and(|watch| watch.is_enough(self.now))
     }
 
     /// The number of events that the engine has decoded.
     fn events(&self) -> u32 {
-        let counts = self.content.engine.counters().events();
+        let counts = self.mine.content.engine.counters().events();
         let count = counts.added + counts.modified + counts.deleted + counts.bookmarks;
         u32::try_from(count).unwrap_or(u32::MAX)
     }
 
     /// Runs waiting user code, or returns its result. Returns whether there was any.
     fn run_code(&mut self) -> Result<bool, Violation> {
-        if !self.content.has_code() {
+        if !self.mine.content.has_code() {
             return Ok(false);
         }
-        if let Some(computed) = self.content.run_code() {
+        if let Some(computed) = self.mine.content.run_code() {
             self.input(Input::Computed(computed))?;
         }
         Ok(true)
@@ -327,7 +441,8 @@ impl<'a> World<'a> {
         which: usize,
         act: impl FnOnce(&mut Client, &mut Around<'_>) -> Result<(), Violation>,
     ) -> Result<(), Violation> {
-        let Self { clients, server, content, trace, now, setup, .. } = self;
+        let Self { mine, server, trace, now, setup, .. } = self;
+        let Informer { clients, content, .. } = mine;
         let Some(client) = clients.get_mut(which) else { return Ok(()) };
         let transform = setup.transform;
         act(client, &mut Around { now: *now, server, content, trace, transform })
@@ -337,7 +452,10 @@ impl<'a> World<'a> {
     pub(crate) fn step(&mut self, number: usize, step: Step) -> Result<(), Violation> {
         let now = self.now.since(Time::ZERO).as_secs_f64();
         self.trace.line(|| format!("{number:4} {now:9.3}s  {step:?}"));
-        self.clients.iter_mut().for_each(Client::another_moment);
+        self.each(|world| {
+            world.mine.clients.iter_mut().for_each(Client::another_moment);
+            Ok(())
+        })?;
         self.act(step)?;
         self.settle()
     }
@@ -375,47 +493,50 @@ impl<'a> World<'a> {
             }
             Step::Pass(millis) => return self.pass(Duration::from_millis(millis.into())),
             Step::Join(reading) => {
-                if self.content.subscriptions.len() < SUBSCRIPTIONS {
-                    self.content.subscribe(reading);
+                if self.mine.content.subscriptions.len() < SUBSCRIPTIONS {
+                    self.mine.content.subscribe(reading);
                 }
             }
             Step::Leave(which) => {
-                let count = self.content.subscriptions.len();
+                let count = self.mine.content.subscriptions.len();
                 if count > 0 {
-                    self.content.subscriptions.remove(usize::from(which) % count);
+                    self.mine.content.subscriptions.remove(usize::from(which) % count);
                 }
             }
             Step::Read(which, notices) => {
-                let count = self.content.subscriptions.len().max(1);
+                let count = self.mine.content.subscriptions.len().max(1);
                 let which = usize::from(which) % count;
-                return self.content.read(which, notices.into(), &self.server.truth, self.trace);
+                return self.mine.content.read(which, notices.into(), &self.server.truth, self.trace);
             }
             Step::Resync(which) => {
-                let count = self.content.subscriptions.len().max(1);
-                self.content.resync(usize::from(which) % count);
+                let count = self.mine.content.subscriptions.len().max(1);
+                self.mine.content.resync(usize::from(which) % count);
             }
             Step::Wake => return self.wake(),
             Step::SchemaChanged => {
-                self.server.schema += 1;
-                return self.input(Input::Schema(&self.server.schema.to_string()));
+                self.server.change_schema();
             }
             Step::Revise(key) => {
                 if self.server.revise(key) {
-                    let version = self.server.version;
-                    for client in &mut self.clients {
-                        client.revised(&mut self.content, key, version);
-                    }
-                    if let Some(file) = &mut self.saved {
-                        file.revised(key, version);
-                    }
+                    self.revised(key);
                 }
             }
+            Step::Turn => self.turn(),
+            Step::Ask => {
+                self.questions += 1;
+                let id = QuestionId(self.questions);
+                let namespace = self.mine.clients.first().and_then(|client| client.namespace);
+                self.mine.asked.insert(id);
+                return self.input(Input::Ask(id, Question::Reach(scope(namespace))));
+            }
+            Step::Serve => {
+                self.server.serve_another_version();
+                Key::all().for_each(|key| self.revised(key));
+            }
+            Step::Undefine => self.server.undefine(),
+            Step::Define => self.server.define(),
             Step::Code => drop(self.run_code()?),
-            Step::Save => {
-                if let Some(file) = File::of(&self.content, &self.clients, &self.removing)? {
-                    self.saved = Some(file);
-                }
-            }
+            Step::Save => self.save()?,
             Step::Restart(start) => {
                 self.stop()?;
                 return self.start(start);
@@ -423,25 +544,50 @@ impl<'a> World<'a> {
             Step::AddNamespace(namespace) => return self.add_namespace(namespace),
             Step::RemoveNamespace(namespace) => return self.remove_namespace(namespace),
             Step::Reconciled(which, ending) => {
-                if let Some(controller) = &mut self.controller {
+                if let Some(controller) = &mut self.mine.controller {
                     controller.end(self.now, which, ending, &mut self.server);
                 }
             }
-            Step::Pause => self.controller.iter_mut().for_each(Controller::pause),
-            Step::Resume => self.controller.iter_mut().for_each(Controller::resume),
-            Step::Snapshot => self.content.keep_snapshot(),
-            Step::Index => self.content.toggle_index(),
+            Step::Pause => self.mine.controller.iter_mut().for_each(Controller::pause),
+            Step::Resume => self.mine.controller.iter_mut().for_each(Controller::resume),
+            Step::Snapshot => self.mine.content.keep_snapshot(),
+            Step::Index => self.mine.content.toggle_index(),
             Step::Forget => self.server.forget(),
         }
         Ok(())
     }
 
+    fn revised(&mut self, key: Key) {
+        let version = self.server.version;
+        [Some(&mut self.mine), self.other.as_mut()]
+            .into_iter()
+            .flatten()
+            .for_each(|informer| informer.revised(key, version));
+    }
+
+    /// Saves the cache, unless it is of another version of the resource than the informer was made for.
+    fn save(&mut self) -> Result<(), Violation> {
+        if self.mine.version == self.mine.first_version
+            && let Some(file) = File::of(&self.mine)?
+        {
+            self.mine.saved = Some(file);
+        }
+        Ok(())
+    }
+
+    /// A request of this informer was not answered.
+    fn unanswered(&mut self) {
+        if let Some(member) = self.mine.member {
+            self.upstream.handle(self.now, upstream::Input::Unanswered(member));
+        }
+    }
+
     fn which(&self, client: u8) -> usize {
-        usize::from(client) % self.clients.len().max(1)
+        usize::from(client) % self.mine.clients.len().max(1)
     }
 
     fn on_link(&mut self, client: u8, act: impl FnOnce(&mut Server, LinkId)) {
-        if let Some(id) = self.clients.get(self.which(client)).and_then(|client| client.link) {
+        if let Some(id) = self.mine.clients.get(self.which(client)).and_then(|client| client.link) {
             act(&mut self.server, id);
         }
     }
@@ -455,37 +601,38 @@ impl<'a> World<'a> {
     }
 
     fn add_namespace(&mut self, namespace: u8) -> Result<(), Violation> {
-        let is_there = self.clients.iter().any(|client| client.namespace == Some(namespace));
-        if !self.setup.by_namespace || is_there {
+        let is_there = self.mine.clients.iter().any(|client| client.namespace == Some(namespace));
+        if !self.setup.by_namespace || is_there || self.mine.start.is_some() {
             return Ok(());
         }
         // The engine may still be removing the namespace. It does both in turn.
-        self.clients.push(Client::new(Some(namespace), None));
+        self.mine.clients.push(Client::new(Some(namespace), None));
         self.input(Input::AddScope(scope(Some(namespace))))
     }
 
     fn wake(&mut self) -> Result<(), Violation> {
-        let before = self.content.engine.deadline();
-        let waits = self.clients.iter().any(|client| client.waits);
-        self.clients.iter_mut().for_each(|client| client.woken(self.now));
+        let before = self.mine.content.engine.deadline();
+        let waits = self.mine.clients.iter().any(|client| client.waits);
+        let now = self.now;
+        self.mine.awaits_discovery |= self.mine.is_lost;
+        self.mine.clients.iter_mut().for_each(|client| client.woken(now));
         self.input(Input::Wake)?;
-        Invariant::Connection.holds(waits || self.content.engine.deadline() == before, || {
+        Invariant::Connection.holds(waits || self.mine.content.engine.deadline() == before, || {
             "a wake gave a request more time".to_owned()
         })
     }
 
     fn remove_namespace(&mut self, namespace: u8) -> Result<(), Violation> {
-        let Some(which) = self.clients.iter().position(|client| client.namespace == Some(namespace)) else {
-            return Ok(());
-        };
-        self.content.removed = true;
-        let schema = self.clients.get(which).map_or(0, |client| client.schema);
-        self.removing.push((namespace, schema));
+        let which = self.mine.clients.iter().position(|client| client.namespace == Some(namespace));
+        let Some(which) = which.filter(|_| self.mine.start.is_none()) else { return Ok(()) };
+        self.mine.content.removed = true;
+        let schema = self.mine.clients.get(which).map_or(0, |client| client.schema);
+        self.mine.removing.push((namespace, schema));
         self.input(Input::RemoveScope(scope(Some(namespace))))?;
-        let mut client = self.clients.remove(which);
+        let mut client = self.mine.clients.remove(which);
         Invariant::Stop.holds(client.link.is_none(), || "a removed namespace has a connection".to_owned())?;
         client.hang_up(&mut self.server);
-        let is_done = self.content.is_lent() || self.removing.is_empty();
+        let is_done = self.mine.content.is_lent() || self.mine.removing.is_empty();
         Invariant::Stop.holds(is_done, || {
             "the engine does not finish the removal of a namespace, though no user code runs".to_owned()
         })
@@ -495,78 +642,106 @@ impl<'a> World<'a> {
     pub(crate) fn stop(&mut self) -> Result<(), Violation> {
         while !self.setup.stops_at_once && self.run_code()? {}
         // The changes of user code that runs at the stop reach the cache, but no subscription.
-        let was_lent = self.content.is_lent();
+        let was_lent = self.mine.content.is_lent();
         self.input(Input::Stop)?;
         while self.run_code()? {}
+        self.mine.asked.clear();
+        self.mine.start = None;
+        if let Some(member) = self.mine.member.take() {
+            self.upstream.leave(member);
+        }
         // The clients do not know what the user code applied. Across a restore the oracle cannot judge such a file.
         if self.setup.stops_at_once && (!was_lent || self.server.truth.epoch() == 0) {
-            let file = File::of(&self.content, &self.clients, &self.removing)?;
-            self.saved = file.or_else(|| self.saved.take());
+            self.save()?;
         }
-        let is_back = self.content.engine.checkpoint().is_ok();
+        let is_back = self.mine.content.engine.checkpoint().is_ok();
         Invariant::Saved.holds(is_back, || "after the stop there is no checkpoint".to_owned())?;
         let later = self.now + Duration::from_secs(3600);
         for input in [Input::Wake, Input::Tick] {
-            self.content.engine.handle(later, input);
+            self.mine.content.engine.handle(later, input);
         }
-        let more = self.content.engine.poll_command();
-        let deadline = self.content.engine.deadline();
+        let more = self.mine.content.engine.poll_command();
+        let deadline = self.mine.content.engine.deadline();
         Invariant::Stop.holds(more.is_none() && deadline.is_none(), || {
             format!("after the stop the engine commands {more:?} and has the deadline {deadline:?}")
         })?;
-        for client in &self.clients {
+        for client in &self.mine.clients {
             Invariant::Stop.holds(client.asked == 0 || client.status == Status::Stopped, || {
                 format!("after the stop a source is {}", client.status)
             })?;
         }
-        Invariant::Stop
-            .holds(!self.server.has_links(), || "after the stop a connection is open".to_owned())?;
-        self.removing.clear();
+        let is_open = self.mine.clients.iter().any(|client| client.link.is_some());
+        Invariant::Stop.holds(!is_open, || "after the stop a connection is open".to_owned())?;
+        self.mine.removing.clear();
         if was_lent {
             return Ok(());
         }
-        self.content.read_all(&self.server.truth, self.trace)?;
-        self.content.check_nothing_lost()
+        self.mine.content.read_all(&self.server.truth, self.trace)?;
+        self.mine.content.check_nothing_lost()
     }
 
     /// Lets time pass, and stops at each deadline.
     pub(crate) fn pass(&mut self, duration: Duration) -> Result<(), Violation> {
         let until = self.now + duration;
-        let asked: Vec<_> = self.clients.iter().map(|client| client.asked).collect();
+        let asked = self.asked();
         for _ in 0..TURNS {
-            let deadlines = self.content.engine.deadline().into_iter().chain(self.server.deadline());
-            let of_controller = self.controller.as_ref().and_then(|controller| controller.deadline(self.now));
-            let deadlines = deadlines.chain(of_controller);
-            let next = deadlines.min().filter(|deadline| *deadline <= until);
-            let Some(next) = next else {
+            let Some(next) = self.deadline().filter(|deadline| *deadline <= until) else {
                 self.now = until;
                 return self.check_requests(&asked, duration);
             };
             self.now = self.now.max(next);
             self.server.tick(self.now);
-            if self.content.engine.deadline().is_some_and(|deadline| deadline <= self.now) {
-                self.input(Input::Tick)?;
-                // The first tick may confirm a load, whose next deadline may be due, too.
-                if self.content.engine.deadline().is_some_and(|deadline| deadline <= self.now) {
-                    self.input(Input::Tick)?;
-                }
-                let next = self.content.engine.deadline();
-                Invariant::Pace.holds(next.is_none_or(|next| next > self.now), || {
-                    format!("after its tick the next deadline is {next:?}, at {:?}", self.now)
-                })?;
+            if self.upstream.deadline().is_some_and(|deadline| deadline <= self.now) {
+                self.upstream(upstream::Input::Tick)?;
             }
+            self.each(Self::tick)?;
             self.flow()?;
-            self.reconcile()?;
-            self.check()?;
+            self.each(|world| {
+                world.reconcile()?;
+                world.check()
+            })?;
         }
         Err(Invariant::Pace.violated("time does not pass"))
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        let informers = [Some(&self.mine), self.other.as_ref()].into_iter().flatten();
+        let of_informers = informers.flat_map(|informer| {
+            let of_controller =
+                informer.controller.as_ref().and_then(|controller| controller.deadline(self.now));
+            [informer.content.engine.deadline(), of_controller].into_iter().flatten()
+        });
+        let of_server = self.server.deadline().into_iter().chain(self.upstream.deadline());
+        let answers = self.answers.iter().map(|answer| answer.at);
+        of_informers.chain(of_server).chain(answers).min()
+    }
+
+    fn tick(&mut self) -> Result<(), Violation> {
+        if self.mine.content.engine.deadline().is_none_or(|deadline| deadline > self.now) {
+            return Ok(());
+        }
+        self.input(Input::Tick)?;
+        // The first tick may confirm a load, whose next deadline may be due, too.
+        if self.mine.content.engine.deadline().is_some_and(|deadline| deadline <= self.now) {
+            self.input(Input::Tick)?;
+        }
+        let next = self.mine.content.engine.deadline();
+        Invariant::Pace.holds(next.is_none_or(|next| next > self.now), || {
+            format!("after its tick the next deadline is {next:?}, at {:?}", self.now)
+        })
+    }
+
+    /// The numbers of requests of all sources.
+    fn asked(&self) -> Vec<u32> {
+        let informers = [Some(&self.mine), self.other.as_ref()].into_iter().flatten();
+        informers.flat_map(|informer| informer.clients.iter().map(|client| client.asked)).collect()
     }
 
     /// The backoff allows few requests in a given time.
     fn check_requests(&self, before: &[u32], duration: Duration) -> Result<(), Violation> {
         let most = 16 + u32::try_from(duration.as_secs() / 10).unwrap_or(u32::MAX);
-        for (client, before) in self.clients.iter().zip(before) {
-            let asked = client.asked - before;
+        for (after, before) in self.asked().into_iter().zip(before) {
+            let asked = after - before;
             Invariant::Pace.holds(asked <= most, || format!("{asked} requests within {duration:?}"))?;
         }
         Ok(())
@@ -575,17 +750,24 @@ impl<'a> World<'a> {
     /// Lets bytes arrive and readers read, and checks the invariants.
     fn settle(&mut self) -> Result<(), Violation> {
         self.flow()?;
-        self.read_by_themselves()?;
-        self.check()
+        self.each(|world| {
+            world.read_by_themselves()?;
+            world.check()
+        })
     }
 
     fn read_by_themselves(&mut self) -> Result<(), Violation> {
         self.reconcile()?;
-        for which in 0..self.content.subscriptions.len() {
-            let pace =
-                self.content.subscriptions.get(which).map_or(0, |subscription| subscription.reading.pace);
-            if pace > 0 {
-                self.content.read(which, pace.into(), &self.server.truth, self.trace)?;
+        for which in 0..self.mine.content.subscriptions.len() {
+            let pace = self
+                .mine
+                .content
+                .subscriptions
+                .get(which)
+                .map_or(0, |subscription| subscription.reading.pace);
+            // Such a reader reads only when it was woken.
+            if pace > 0 && self.mine.content.subscriptions.get(which).is_some_and(Subscription::is_awake) {
+                self.mine.content.read(which, pace.into(), &self.server.truth, self.trace)?;
             }
         }
         Ok(())
@@ -593,29 +775,39 @@ impl<'a> World<'a> {
 
     /// Lets the controller take changes and start reconciliations.
     fn reconcile(&mut self) -> Result<(), Violation> {
-        let Some(controller) = &mut self.controller else { return Ok(()) };
+        let Some(controller) = &mut self.mine.controller else { return Ok(()) };
         controller.listen(self.now);
-        controller.advance(self.now, &self.content, &self.server, self.trace)
+        controller.advance(self.now, &self.mine.content, &self.server, self.trace)
     }
 
     fn flow(&mut self) -> Result<(), Violation> {
-        let chunk = usize::from(self.setup.chunk);
         for _ in 0..TURNS {
-            let mut moved = false;
-            for which in 0..self.clients.len() {
-                let link = self.clients.get(which).and_then(|client| client.link);
-                if link.and_then(|link| self.server.link(link)).is_some_and(|link| link.flows) {
-                    moved |= self.receive(which, chunk)?;
-                }
-            }
-            if !self.setup.code_by_hand {
-                moved |= self.run_code()?;
-            }
+            self.follow_upstream()?;
+            let mut moved = self.take_answers()?;
+            self.each(|world| {
+                moved |= world.flow_once()?;
+                Ok(())
+            })?;
             if !moved {
                 return Ok(());
             }
         }
         Err(Invariant::Pace.violated("there are always more bytes"))
+    }
+
+    fn flow_once(&mut self) -> Result<bool, Violation> {
+        let chunk = usize::from(self.setup.chunk);
+        let mut moved = false;
+        for which in 0..self.mine.clients.len() {
+            let link = self.mine.clients.get(which).and_then(|client| client.link);
+            if link.and_then(|link| self.server.link(link)).is_some_and(|link| link.flows) {
+                moved |= self.receive(which, chunk)?;
+            }
+        }
+        if !self.setup.code_by_hand {
+            moved |= self.run_code()?;
+        }
+        Ok(moved)
     }
 
     fn is_live(client: &Client) -> bool {

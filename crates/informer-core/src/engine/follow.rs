@@ -52,8 +52,8 @@ pub(super) struct Follow {
 /// A resource that the server has not found.
 struct Lost {
     status: ApiStatus,
-    /// Whether discovery does not know the resource either.
-    is_unknown: bool,
+    /// Whether a wake is owed once discovery finds the resource: it did not know it either, or a caller asked for a wake.
+    owes_wake: bool,
 }
 
 impl StreamingRefusals {
@@ -134,8 +134,15 @@ impl Engine {
     /// The server answered 404.
     pub(super) fn not_found(&mut self, status: &ApiStatus) {
         if let Some(follow) = &mut self.follow {
-            follow.lost.get_or_insert_with(|| Lost { status: status.clone(), is_unknown: false });
+            follow.lost.get_or_insert_with(|| Lost { status: status.clone(), owes_wake: false });
             self.discover();
+        }
+    }
+
+    /// A caller asks for a wake, which has no effect while the resource is lost.
+    pub(super) fn owe_wake(&mut self) {
+        if let Some(lost) = self.follow.as_mut().and_then(|follow| follow.lost.as_mut()) {
+            lost.owes_wake = true;
         }
     }
 
@@ -156,11 +163,11 @@ impl Engine {
         match discovered {
             Discovered::Unknown => {
                 if let Some(lost) = &mut follow.lost {
-                    lost.is_unknown = true;
+                    lost.owes_wake = true;
                 }
             }
             Discovered::Unchanged => {
-                if follow.lost.take().is_some_and(|lost| lost.is_unknown) {
+                if follow.lost.take().is_some_and(|lost| lost.owes_wake) {
                     self.wake(now);
                 }
             }

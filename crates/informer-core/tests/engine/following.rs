@@ -61,6 +61,16 @@ fn f11_nothing_is_requested_before_discovery_knows_a_lost_resource_again() {
     assert_eq!(play.take("All"), [r#"All LIST rv="10""#], "at once");
 }
 
+/// A caller asks for a retry while discovery is asked. The request is not sent, so it is owed.
+#[test]
+fn f11_w14_a_wake_while_discovery_is_asked_takes_effect_when_it_finds_the_resource() {
+    let mut play = lost();
+    play.input(Input::Wake);
+    assert_eq!(play.take("All"), [""; 0]);
+    play.input(Input::Discovered(Discovered::Unchanged));
+    assert_eq!(play.take("All").len(), 1);
+}
+
 #[test]
 fn f11_a_resource_in_another_version_is_listed_at_once_and_compared_as_trees() {
     let mut play = lost();

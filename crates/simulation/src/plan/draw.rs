@@ -20,6 +20,7 @@ impl Plan {
         // Their own random numbers, so that the rest of a seed's plan is the same with and without filters and a controller.
         Draw { random: fastrand::Rng::with_seed(seed.swap_bytes()) }.filters(&mut plan);
         Draw { random: fastrand::Rng::with_seed(!seed) }.controller(&mut plan);
+        Draw { random: fastrand::Rng::with_seed(!seed.swap_bytes()) }.factory(&mut plan);
         plan
     }
 }
@@ -66,6 +67,8 @@ impl Draw {
             server: self.server(),
             readers,
             workers: 0,
+            two: false,
+            follows: false,
         }
     }
 
@@ -96,6 +99,7 @@ impl Draw {
             protobuf: self.one_in(3),
             selects: self.one_in(6),
             opaque: self.one_in(8),
+            slow: false,
         }
     }
 
@@ -177,6 +181,25 @@ impl Draw {
                 0 => Step::Pause,
                 1..=2 => Step::Resume,
                 _ => Step::Reconciled(self.random.u8(..8), self.ending()),
+            };
+            plan.steps.insert(self.random.usize(..=plan.steps.len()), step);
+        }
+    }
+
+    /// Adds another informer to some runs, and lets some follow their resource.
+    fn factory(&mut self, plan: &mut Plan) {
+        plan.setup.server.slow = self.one_in(3);
+        plan.setup.two = self.one_in(3);
+        // Objects in protobuf are of the core group, which has one version.
+        plan.setup.follows = !plan.setup.server.protobuf && self.one_in(3);
+        for _ in 0..self.random.usize(..=plan.steps.len() / 8) {
+            let step = match self.random.u8(..8) {
+                0..=1 => Step::Ask,
+                2..=3 if plan.setup.two => Step::Turn,
+                4..=5 if plan.setup.follows => Step::Serve,
+                6 if plan.setup.follows => Step::Undefine,
+                7 if plan.setup.follows => Step::Define,
+                _ => continue,
             };
             plan.steps.insert(self.random.usize(..=plan.steps.len()), step);
         }

@@ -25,18 +25,44 @@ enum From {
 }
 
 impl Server {
-    /// Answers a request for one namespace, or for all.
-    pub(crate) fn request(&mut self, now: Time, namespace: Option<u8>, request: &Request) -> LinkId {
+    /// Answers a request for one namespace, or for all, of a version of the resource. One that is held waits for
+    /// [`Server::unpark`].
+    pub(crate) fn request(
+        &mut self,
+        now: Time,
+        of: (Option<u8>, u8),
+        request: &Request,
+        held: bool,
+    ) -> LinkId {
         self.links_made += 1;
         let id = LinkId(self.links_made);
+        if held {
+            self.links.push(Link::parked(id, self.truth.epoch(), now, of, request.clone()));
+        } else {
+            self.answer_on(id, now, of, request);
+        }
+        id
+    }
+
+    /// Answers a request that was held. Returns the epoch of the server; `None` if the request is not held.
+    pub(crate) fn unpark(&mut self, now: Time, id: LinkId) -> Option<usize> {
+        let (of, request) = self.link(id)?.unpark()?;
+        self.close(id);
+        self.answer_on(id, now, of, &request);
+        Some(self.truth.epoch())
+    }
+
+    fn answer_on(&mut self, id: LinkId, now: Time, of: (Option<u8>, u8), request: &Request) {
+        let (namespace, resource) = of;
         let epoch = self.truth.epoch();
         let mut link = Link::new(id, namespace, epoch, Head::Accepted, self.flows);
         link.protobuf = self.setup.protobuf;
+        link.resource = resource;
         if let Err(head) = self.answer(now, &mut link, request) {
             link = Link::new(id, namespace, epoch, head, self.flows);
         }
+        link.since = now;
         self.links.push(link);
-        id
     }
 
     fn answer(&mut self, now: Time, link: &mut Link, request: &Request) -> Result<(), Head> {
@@ -64,6 +90,9 @@ impl Server {
             && (namespace.is_none() || namespace == link.namespace)
         {
             return Err(denied(denial));
+        }
+        if self.is_undefined || link.resource != self.served {
+            return Err(refused(404, 0));
         }
         let stale = match fault {
             // An informer cannot notice that an opaque version is old.

@@ -10,43 +10,51 @@ use crate::truth::{Key, State};
 impl World<'_> {
     /// The keys that may have another state than the server's.
     pub(super) fn doubted(&self) -> impl Iterator<Item = Key> {
-        Key::all().filter(|key| self.clients.iter().any(|client| client.doubts(*key)))
+        Key::all().filter(|key| self.mine.clients.iter().any(|client| client.doubts(*key)))
     }
 
     /// The keys of which a subscription may receive changes that do not follow from each other.
     pub(super) fn doubted_stories(&self) -> impl Iterator<Item = Key> {
         // A namespace that is being removed may still cause changes.
-        let is_leaving = |key: &Key| self.removing.iter().any(|(namespace, _)| *namespace == key.namespace());
-        let is_in_doubt = move |key: &Key| self.clients.iter().any(|client| client.doubts_story(*key));
+        let is_leaving =
+            |key: &Key| self.mine.removing.iter().any(|(namespace, _)| *namespace == key.namespace());
+        let is_in_doubt = move |key: &Key| self.mine.clients.iter().any(|client| client.doubts_story(*key));
         Key::all().filter(move |key| is_leaving(key) || is_in_doubt(key))
     }
 
     /// A source is live only once the cache has its content.
     pub(super) fn check_statuses(&self) -> Result<(), Violation> {
-        let early = self.clients.iter().find(|client| Self::is_live(client) && !client.is_confirmed);
+        let early = self.mine.clients.iter().find(|client| Self::is_live(client) && !client.is_confirmed);
         Invariant::Connection
             .holds(early.is_none(), || "a source is live, and the cache does not have its content".to_owned())
     }
 
     pub(super) fn check(&mut self) -> Result<(), Violation> {
-        // Changes of running user code may be in the cache before any subscription receives them.
-        if self.content.is_lent() {
+        self.check_upstream()?;
+        self.check_begun()?;
+        self.check_owed()?;
+        self.mine.content.check_wakes()?;
+        if self.mine.start.is_some() || self.mine.member.is_none() {
             return Ok(());
         }
-        self.content.check(self.controller.iter().count())?;
-        let reached = self.content.cache().resource_version();
+        // Changes of running user code may be in the cache before any subscription receives them.
+        if self.mine.content.is_lent() {
+            return Ok(());
+        }
+        self.mine.content.check(self.mine.controller.iter().count())?;
+        let reached = self.mine.content.cache().resource_version();
         self.check_synced_in_time()?;
-        let revision = self.content.cache().snapshot().revision();
-        let waits = self.content.engine.deadline().is_some() || self.clients.is_empty();
+        let revision = self.mine.content.cache().snapshot().revision();
+        let waits = self.mine.content.engine.deadline().is_some() || self.mine.clients.is_empty();
         Invariant::Connection.holds(waits, || "the engine has no deadline".to_owned())?;
         // The versions of sources cannot be compared while only one of them knows of a restored backup.
-        let mixed = self.clients.windows(2).any(|two| matches!(two, [a, b] if a.epoch != b.epoch));
-        for which in 0..self.clients.len() {
-            let Some(client) = self.clients.get_mut(which) else { break };
+        let mixed = self.mine.clients.windows(2).any(|two| matches!(two, [a, b] if a.epoch != b.epoch));
+        for which in 0..self.mine.clients.len() {
+            let Some(client) = self.mine.clients.get_mut(which) else { break };
             Invariant::Connection.holds(client.waits == client.link.is_none(), || {
                 format!("a source is {}; it has a connection: {}", client.status, client.link.is_some())
             })?;
-            let version = self.content.source_version(client.namespace);
+            let version = self.mine.content.source_version(client.namespace);
             client.has_caught_up |= version.is_at_least(&reached);
             Invariant::Progress
                 .holds(mixed || !client.has_caught_up || !version.is_older_than(&reached), || {
@@ -54,19 +62,20 @@ impl World<'_> {
                 })?;
             let now = Some((revision, number(&version)));
             if std::mem::replace(&mut client.checked, now) != now {
-                self.check_content(self.clients.get(which), number(&version))?;
+                self.check_content(self.mine.clients.get(which), number(&version))?;
             }
         }
         // Several sources have a common opaque version only once theirs are equal.
-        let may_be_unset = self.clients.is_empty() || self.setup.server.opaque && self.clients.len() > 1;
-        let unset = !may_be_unset && self.content.cache().is_synced() && reached.is_unset();
+        let may_be_unset =
+            self.mine.clients.is_empty() || self.setup.server.opaque && self.mine.clients.len() > 1;
+        let unset = !may_be_unset && self.mine.content.cache().is_synced() && reached.is_unset();
         Invariant::Progress.holds(!unset, || "the cache is synced and has no version".to_owned())
     }
 
     pub(super) fn check_content(&self, client: Option<&Client>, version: u64) -> Result<(), Violation> {
         let Some(client) = client else { return Ok(()) };
         for key in Key::all().filter(|key| client.covers(*key)) {
-            let cached = self.content.cache().get_str(key.text());
+            let cached = self.mine.content.cache().get_str(key.text());
             let truth = (version > 0).then(|| self.server.truth.at(client.epoch, key, version)).flatten();
             let cached = match cached {
                 None => None,
@@ -106,7 +115,7 @@ impl World<'_> {
         version: u64,
         fails: bool,
     ) -> Result<(), Violation> {
-        let is_held = self.content.is_quarantined(key);
+        let is_held = self.mine.content.is_quarantined(key);
         let may_be = fails || client.doubts(key) || self.has_failed(client, key);
         Invariant::Quarantine
             .holds(!is_held || may_be, || format!("{key} is in quarantine without a reason"))?;

@@ -13,11 +13,11 @@ impl World<'_> {
     /// Compares the first view that the engine told of as complete with what the server had. It is called for the first
     /// operation after the engine's word, because later ones of the same moment may list anew.
     pub(super) fn check_synced(&mut self) -> Result<(), Violation> {
-        let (is_told, transform) = (std::mem::take(&mut self.is_told_synced), self.setup.transform);
-        let Some(first) = self.content.first.take_if(|_| is_told) else { return Ok(()) };
+        let (is_told, transform) = (std::mem::take(&mut self.mine.is_told_synced), self.setup.transform);
+        let Some(first) = self.mine.content.first.take_if(|_| is_told) else { return Ok(()) };
         // A source that is added meanwhile has not asked yet, and one that is removed has stopped.
         let begun = |client: &&Client| client.asked > 0 && client.status != Status::Stopped;
-        for client in self.clients.iter().filter(begun) {
+        for client in self.mine.clients.iter().filter(begun) {
             Invariant::Synced.holds(client.is_confirmed, || {
                 format!("synced, though the cache has no content of source {}", client.name())
             })?;
@@ -42,8 +42,8 @@ impl World<'_> {
 
     /// Once each source has its content, the end of the initial list is told at once, to readers and to the owner.
     pub(super) fn check_synced_in_time(&self) -> Result<(), Violation> {
-        let is_due = self.clients.iter().all(|client| client.is_confirmed);
-        let right = self.content.first.is_none() && (self.content.synced || !is_due);
+        let is_due = self.mine.clients.iter().all(|client| client.is_confirmed);
+        let right = self.mine.content.first.is_none() && (self.mine.content.synced || !is_due);
         Invariant::Synced.holds(right, || "the cache is synced, and somebody was not told".to_owned())
     }
 }
