@@ -25,6 +25,8 @@
 
 mod outage;
 mod schemas;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::Duration;
@@ -151,7 +153,7 @@ impl Upstream {
     pub fn handle(&mut self, now: Time, input: Input) {
         let may_be_news = matches!(input, Input::Schemas(_) | Input::Tick);
         match input {
-            Input::Answered(member) => self.outage.answered(now, Some(member)),
+            Input::Answered(member) => self.answered(now, member),
             Input::Unanswered(member) => self.outage.failed(now, member),
             Input::WatchBegins(member, scope, timeout) => self.watch_begins(now, member, scope, timeout),
             Input::ScopeRemoved(member, scope) => {
@@ -191,6 +193,15 @@ impl Upstream {
     /// Whether the server is being probed, because a request was not answered.
     pub fn is_outage(&self) -> bool {
         self.outage.lasts()
+    }
+
+    /// Other requests of a held member may wait for this.
+    fn answered(&mut self, now: Time, member: Member) {
+        let was_held = self.holds(member);
+        self.outage.answered(now, Some(member));
+        if was_held && !self.holds(member) {
+            self.commands.push_back(Command::Release(member));
+        }
     }
 
     /// A watch that begins before the former one's timeout shows that the server ended that one. A changed definition is one

@@ -105,6 +105,7 @@ impl Outage {
     pub(super) fn answered(&mut self, now: Time, member: Option<Member>) {
         if let Some(standing) = member.and_then(|member| self.members.get_mut(&member)) {
             *standing = Standing::default();
+            self.releases.retain(|(_, other)| Some(*other) != member);
         }
         if self.next_probe.take().is_some() {
             self.release(now);
