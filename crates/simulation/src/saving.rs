@@ -9,7 +9,6 @@ use informer_core::store::SourcePoint;
 use crate::client::Client;
 use crate::content::Content;
 use crate::doubt::{Cause, Doubt, Doubts};
-use crate::informer::Informer;
 use crate::invariant::{Invariant, Violation};
 use crate::past::{Beginning, Past};
 use crate::render::number;
@@ -30,8 +29,12 @@ const LONGEST: usize = 1 << 20;
 impl File {
     /// Saves the cache; `None` if there is nothing to save. `removing` has the removed namespaces that the cache may still have,
     /// with their schemas.
-    pub(crate) fn of(informer: &Informer) -> Result<Option<Self>, Violation> {
-        let Informer { content, clients, removing, version, .. } = informer;
+    pub(crate) fn of(
+        content: &Content,
+        clients: &[Client],
+        removing: &[(u8, u64)],
+        version: u8,
+    ) -> Result<Option<Self>, Violation> {
         // While user code runs, no checkpoint exists.
         let Ok(checkpoint) = content.engine.checkpoint() else { return Ok(None) };
         if checkpoint.sources.is_empty() {
@@ -60,13 +63,7 @@ impl File {
         let mut bytes = Vec::new();
         saved::save_with_note(&mut bytes, &[], content.engine.content_schema(), &checkpoint)
             .map_err(|error| Invariant::Saved.violated(error.to_string()))?;
-        Ok(Some(Self {
-            bytes,
-            pasts,
-            doubts: content.doubts.clone(),
-            epoch: content.epoch,
-            version: *version,
-        }))
+        Ok(Some(Self { bytes, pasts, doubts: content.doubts.clone(), epoch: content.epoch, version }))
     }
 
     /// An object changed at an unchanged version.

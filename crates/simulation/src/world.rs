@@ -4,6 +4,7 @@ mod answers;
 mod checks;
 mod rest;
 mod synced;
+mod time;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +26,6 @@ use crate::render::number;
 use crate::saving::File;
 use crate::server::Server;
 use crate::storage;
-use crate::subscription::Subscription;
 use crate::trace::Trace;
 use crate::truth::{Key, NAMESPACES, scope};
 use answers::Answer;
@@ -567,8 +567,9 @@ impl<'a> World<'a> {
 
     /// Saves the cache, unless it is of another version of the resource than the informer was made for.
     fn save(&mut self) -> Result<(), Violation> {
+        let Informer { content, clients, removing, version, .. } = &self.mine;
         if self.mine.version == self.mine.first_version
-            && let Some(file) = File::of(&self.mine)?
+            && let Some(file) = File::of(content, clients, removing, *version)?
         {
             self.mine.saved = Some(file);
         }
@@ -678,136 +679,6 @@ impl<'a> World<'a> {
         }
         self.mine.content.read_all(&self.server.truth, self.trace)?;
         self.mine.content.check_nothing_lost()
-    }
-
-    /// Lets time pass, and stops at each deadline.
-    pub(crate) fn pass(&mut self, duration: Duration) -> Result<(), Violation> {
-        let until = self.now + duration;
-        let asked = self.asked();
-        for _ in 0..TURNS {
-            let Some(next) = self.deadline().filter(|deadline| *deadline <= until) else {
-                self.now = until;
-                return self.check_requests(&asked, duration);
-            };
-            self.now = self.now.max(next);
-            self.server.tick(self.now);
-            if self.upstream.deadline().is_some_and(|deadline| deadline <= self.now) {
-                self.upstream(upstream::Input::Tick)?;
-            }
-            self.each(Self::tick)?;
-            self.flow()?;
-            self.each(|world| {
-                world.reconcile()?;
-                world.check()
-            })?;
-        }
-        Err(Invariant::Pace.violated("time does not pass"))
-    }
-
-    fn deadline(&self) -> Option<Time> {
-        let informers = [Some(&self.mine), self.other.as_ref()].into_iter().flatten();
-        let of_informers = informers.flat_map(|informer| {
-            let of_controller =
-                informer.controller.as_ref().and_then(|controller| controller.deadline(self.now));
-            [informer.content.engine.deadline(), of_controller].into_iter().flatten()
-        });
-        let of_server = self.server.deadline().into_iter().chain(self.upstream.deadline());
-        let answers = self.answers.iter().map(|answer| answer.at);
-        of_informers.chain(of_server).chain(answers).min()
-    }
-
-    fn tick(&mut self) -> Result<(), Violation> {
-        if self.mine.content.engine.deadline().is_none_or(|deadline| deadline > self.now) {
-            return Ok(());
-        }
-        self.input(Input::Tick)?;
-        // The first tick may confirm a load, whose next deadline may be due, too.
-        if self.mine.content.engine.deadline().is_some_and(|deadline| deadline <= self.now) {
-            self.input(Input::Tick)?;
-        }
-        let next = self.mine.content.engine.deadline();
-        Invariant::Pace.holds(next.is_none_or(|next| next > self.now), || {
-            format!("after its tick the next deadline is {next:?}, at {:?}", self.now)
-        })
-    }
-
-    /// The numbers of requests of all sources.
-    fn asked(&self) -> Vec<u32> {
-        let informers = [Some(&self.mine), self.other.as_ref()].into_iter().flatten();
-        informers.flat_map(|informer| informer.clients.iter().map(|client| client.asked)).collect()
-    }
-
-    /// The backoff allows few requests in a given time.
-    fn check_requests(&self, before: &[u32], duration: Duration) -> Result<(), Violation> {
-        let most = 16 + u32::try_from(duration.as_secs() / 10).unwrap_or(u32::MAX);
-        for (after, before) in self.asked().into_iter().zip(before) {
-            let asked = after - before;
-            Invariant::Pace.holds(asked <= most, || format!("{asked} requests within {duration:?}"))?;
-        }
-        Ok(())
-    }
-
-    /// Lets bytes arrive and readers read, and checks the invariants.
-    fn settle(&mut self) -> Result<(), Violation> {
-        self.flow()?;
-        self.each(|world| {
-            world.read_by_themselves()?;
-            world.check()
-        })
-    }
-
-    fn read_by_themselves(&mut self) -> Result<(), Violation> {
-        self.reconcile()?;
-        for which in 0..self.mine.content.subscriptions.len() {
-            let pace = self
-                .mine
-                .content
-                .subscriptions
-                .get(which)
-                .map_or(0, |subscription| subscription.reading.pace);
-            // Such a reader reads only when it was woken.
-            if pace > 0 && self.mine.content.subscriptions.get(which).is_some_and(Subscription::is_awake) {
-                self.mine.content.read(which, pace.into(), &self.server.truth, self.trace)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Lets the controller take changes and start reconciliations.
-    fn reconcile(&mut self) -> Result<(), Violation> {
-        let Some(controller) = &mut self.mine.controller else { return Ok(()) };
-        controller.listen(self.now);
-        controller.advance(self.now, &self.mine.content, &self.server, self.trace)
-    }
-
-    fn flow(&mut self) -> Result<(), Violation> {
-        for _ in 0..TURNS {
-            self.follow_upstream()?;
-            let mut moved = self.take_answers()?;
-            self.each(|world| {
-                moved |= world.flow_once()?;
-                Ok(())
-            })?;
-            if !moved {
-                return Ok(());
-            }
-        }
-        Err(Invariant::Pace.violated("there are always more bytes"))
-    }
-
-    fn flow_once(&mut self) -> Result<bool, Violation> {
-        let chunk = usize::from(self.setup.chunk);
-        let mut moved = false;
-        for which in 0..self.mine.clients.len() {
-            let link = self.mine.clients.get(which).and_then(|client| client.link);
-            if link.and_then(|link| self.server.link(link)).is_some_and(|link| link.flows) {
-                moved |= self.receive(which, chunk)?;
-            }
-        }
-        if !self.setup.code_by_hand {
-            moved |= self.run_code()?;
-        }
-        Ok(moved)
     }
 
     fn is_live(client: &Client) -> bool {
