@@ -458,7 +458,7 @@ impl Content {
         if let Some(index) = &self.index {
             let unreported = self.failing().find(|failing| !self.reported.contains(failing));
             Invariant::Guest.holds(unreported.is_none(), || {
-                format!("the index function fails for {unreported:?}, and nobody is told")
+                format!("the index function fails for {unreported:?}, and no report says so")
             })?;
             let odd = snapshot.iter().filter(is_odd).filter(|object| !fails_index(object)).count();
             let found = index.lookup(&snapshot, &"odd");

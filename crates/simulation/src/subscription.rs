@@ -106,7 +106,7 @@ impl Subscription {
         }
     }
 
-    /// Whether the reader has something to read, as far as it was told.
+    /// Whether the reader has something to read, as far as it knows.
     pub(crate) fn is_awake(&self) -> bool {
         self.alarm.0.load(Ordering::Relaxed)
     }
