@@ -3,6 +3,7 @@
 use informer::{ObjectKey, ResourceType};
 use jiff::Timestamp;
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::writer::{Seen, Target};
 
@@ -137,6 +138,37 @@ impl Subject {
     pub(super) fn spam_key(&self) -> (Reference, EventType) {
         (self.regarding.clone(), self.event.event_type)
     }
+
+    /// The object of events.k8s.io/v1.
+    pub(super) fn body(
+        &self,
+        reporter: &Reporter,
+        name: &str,
+        first: Timestamp,
+        series: Option<Series>,
+    ) -> Value {
+        let Event { event_type, reason, action, note, related } = &self.event;
+        let mut body = json!({
+            "apiVersion": "events.k8s.io/v1",
+            "kind": "Event",
+            "metadata": { "name": name, "namespace": self.regarding.event_namespace() },
+            "eventTime": first.strftime(MICRO_TIME).to_string(),
+            "reportingController": reporter.controller,
+            "reportingInstance": reporter.instance,
+            "action": action,
+            "reason": reason,
+            "regarding": self.regarding,
+            "note": note,
+            "type": event_type,
+        });
+        if let Some(series) = series {
+            body["series"] = json!(series);
+        }
+        if let Some(related) = related {
+            body["related"] = json!(related);
+        }
+        body
+    }
 }
 
 /// The reporter of events.
@@ -161,64 +193,11 @@ pub(super) struct Series {
     pub(super) last_observed_time: Timestamp,
 }
 
-/// An object of events.k8s.io/v1.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Body<'a> {
-    api_version: &'static str,
-    kind: &'static str,
-    metadata: Metadata<'a>,
-    #[serde(serialize_with = "micro")]
-    event_time: Timestamp,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    series: Option<Series>,
-    reporting_controller: &'a str,
-    reporting_instance: &'a str,
-    action: &'a str,
-    reason: &'a str,
-    regarding: &'a Reference,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    related: Option<&'a Reference>,
-    note: &'a str,
-    r#type: EventType,
-}
-
-#[derive(Serialize)]
-struct Metadata<'a> {
-    name: &'a str,
-    namespace: &'a str,
-}
-
-impl<'a> Body<'a> {
-    pub(super) fn new(
-        reporter: &'a Reporter,
-        name: &'a str,
-        subject: &'a Subject,
-        first: Timestamp,
-        series: Option<Series>,
-    ) -> Self {
-        let Subject { regarding, event } = subject;
-        Self {
-            api_version: "events.k8s.io/v1",
-            kind: "Event",
-            metadata: Metadata { name, namespace: regarding.event_namespace() },
-            event_time: first,
-            series,
-            reporting_controller: &reporter.controller,
-            reporting_instance: &reporter.instance,
-            action: &event.action,
-            reason: &event.reason,
-            regarding,
-            related: event.related.as_ref(),
-            note: &event.note,
-            r#type: event.event_type,
-        }
-    }
-}
-
 /// Kubernetes' `MicroTime`: always six digits.
+const MICRO_TIME: &str = "%Y-%m-%dT%H:%M:%S.%6fZ";
+
 fn micro<S: serde::Serializer>(time: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(&time.strftime("%Y-%m-%dT%H:%M:%S.%6fZ"))
+    serializer.collect_str(&time.strftime(MICRO_TIME))
 }
 
 fn word(text: &str) -> String {

@@ -9,7 +9,7 @@ use informer::path_segment;
 use serde_json::{Value, json};
 
 use super::correlator::{Ended, Write};
-use super::event::{Body, Reporter};
+use super::event::Reporter;
 
 /// How long the server may take to answer.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -64,7 +64,7 @@ impl Sink {
             let patch = json!({ "series": write.series });
             return events.patch(&write.name, &PatchParams::default(), &Patch::Merge(patch));
         }
-        let body = Body::new(&self.reporter, &write.name, &write.subject, write.first, write.series);
+        let body = write.subject.body(&self.reporter, &write.name, write.first, write.series);
         let body = serde_json::to_vec(&body).map_err(request::Error::SerializeBody)?;
         events.create(&PostParams::default(), body)
     }
