@@ -4,6 +4,7 @@ use jiff::Timestamp;
 
 use crate::body::Body;
 use crate::record::ChangeRecord;
+use crate::report::Scrub;
 
 /// Observations, gaps, positions and notes that are stored together, in the order in which they were put in.
 #[derive(Debug, Clone, Default)]
@@ -11,6 +12,8 @@ pub struct Batch {
     pub(crate) entries: Vec<Entry>,
     pub(crate) positions: Vec<(String, String)>,
     pub(crate) notes: Vec<(String, String)>,
+    pub(crate) scrub: Option<(Scrub, Timestamp, String)>,
+    pub(crate) prints: Vec<(Option<String>, Vec<u8>)>,
 }
 
 #[derive(Debug, Clone)]
@@ -66,9 +69,24 @@ impl Batch {
         self.notes.push((name.into(), value.into()));
     }
 
+    /// Keeps the print of a value of this namespace that is hidden in objects: a hash that only the writer's key can make, and whose
+    /// form is the writer's choice. Without a namespace, it is not kept any more.
+    pub fn print(&mut self, namespace: Option<String>, print: Vec<u8>) {
+        self.prints.push((namespace, print));
+    }
+
+    /// Records a scrub that has come to its end, and why it was.
+    pub fn scrubbed(&mut self, scrub: Scrub, at: Timestamp, cause: impl Into<String>) {
+        self.scrub = Some((scrub, at, cause.into()));
+    }
+
     /// Whether nothing was put in.
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty() && self.positions.is_empty() && self.notes.is_empty()
+        self.entries.is_empty()
+            && self.positions.is_empty()
+            && self.notes.is_empty()
+            && self.prints.is_empty()
+            && self.scrub.is_none()
     }
 
     /// The number of observations and gaps.

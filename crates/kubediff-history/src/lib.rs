@@ -49,6 +49,7 @@ mod blame;
 mod body;
 mod error;
 mod filter;
+mod mask;
 mod record;
 mod report;
 mod sqlite;
@@ -58,11 +59,12 @@ pub use blame::{Blame, Field, FieldBlame};
 pub use body::Body;
 pub use error::Error;
 pub use filter::{At, Filter, Order, Page, Scope};
+pub use mask::{Details, Mask};
 pub use record::{
-    ChangeRecord, Gap, Gvk, Incarnation, Manager, Number, ObjectId, Origin, Record, Verb, Version,
+    ChangeRecord, Gap, Gvk, Incarnation, Manager, Number, ObjectId, Origin, Record, Scrubbed, Verb, Version,
 };
 pub use report::{
-    Checked, Cluster, DeadLetter, Ids, Lost, Plan, Records, Retained, Retention, Settings, Settled, Sink,
-    Size, State, StateCursor,
+    Checked, Cluster, DeadLetter, Ids, Lost, Plan, Records, Retained, Retention, Scrub, Settings, Settled,
+    Sink, Size, State, StateCursor,
 };
 pub use sqlite::{History, Reader};

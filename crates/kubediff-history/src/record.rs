@@ -113,12 +113,14 @@ pub struct Manager {
     pub probable: bool,
 }
 
-/// An entry of the log. As JSON a gap is `{"gap": {...}}`, and a change is the map that it is alone.
+/// An entry of the log. As JSON a gap is `{"gap": {...}}`, a scrub `{"scrubbed": {...}}`, and a change is the map that it is alone.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Record {
     /// A time in which nothing was watched.
     Gap(Gap),
+    /// What was stored before has been masked.
+    Scrubbed(Scrubbed),
     /// A change of an object.
     #[serde(untagged)]
     Change(Box<ChangeRecord>),
@@ -222,6 +224,23 @@ pub struct Gap {
     pub reason: String,
 }
 
+/// Values in records were masked that must not be there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Scrubbed {
+    /// Its place in the history.
+    pub number: Number,
+    /// When it ended.
+    pub at: Timestamp,
+    /// The first record that it has looked at.
+    pub from: Number,
+    /// The last one.
+    pub to: Number,
+    /// In how many versions there was something to mask.
+    pub masked: u64,
+    /// Why it was.
+    pub cause: String,
+}
+
 /// A version of an object.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Version {
@@ -259,6 +278,7 @@ impl Record {
         match self {
             Self::Change(change) => change.number.unwrap_or_default(),
             Self::Gap(gap) => gap.number,
+            Self::Scrubbed(scrubbed) => scrubbed.number,
         }
     }
 }

@@ -104,6 +104,33 @@ pub struct Lost {
     pub records: u64,
 }
 
+/// A scrub of what is stored, as far as it has come ([`History::scrub`](crate::History::scrub)).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scrub {
+    /// The first record.
+    pub(crate) from: i64,
+    /// It has come to this one,
+    pub(crate) after: i64,
+    /// and goes to this one.
+    pub(crate) until: i64,
+    /// How far the versions of a dictionary are packed without it.
+    pub(crate) repacked: i64,
+    pub(crate) masked: u64,
+    pub(crate) is_clean: bool,
+}
+
+impl Scrub {
+    /// How many versions were masked.
+    pub fn masked(&self) -> u64 {
+        self.masked
+    }
+
+    /// Whether the log beside the file has nothing any more of what was masked. A reader may keep it for a while.
+    pub fn is_clean(&self) -> bool {
+        self.is_clean
+    }
+}
+
 /// Where a sink stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sink {

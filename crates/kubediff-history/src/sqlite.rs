@@ -9,6 +9,7 @@ mod read;
 mod recent;
 mod retain;
 mod schema;
+mod scrub;
 mod sinks;
 mod states;
 mod verify;
@@ -18,6 +19,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use rusqlite::{Connection, params};
@@ -27,13 +29,15 @@ use crate::batch::Batch;
 use crate::blame::{Blame, Blaming, Field};
 use crate::error::Error;
 use crate::filter::{At, Filter, Page, Scope};
+use crate::mask::Mask;
 use crate::record::{Gap, Gvk, Incarnation, Number, Version};
 use crate::report::{
-    Checked, Cluster, DeadLetter, Ids, Plan, Records, Retained, Retention, Settings, Settled, Sink, Size,
-    State, StateCursor,
+    Checked, Cluster, DeadLetter, Ids, Plan, Records, Retained, Retention, Scrub, Settings, Settled, Sink,
+    Size, State, StateCursor,
 };
 use codec::Codec;
 use fault::{Fault, Outcome};
+use read::Lens;
 use write::Memory;
 
 /// Writes a history. One process at a time has it.
@@ -51,7 +55,7 @@ pub struct Reader {
     path: PathBuf,
     connection: Connection,
     codec: Codec,
-    cluster: String,
+    lens: Lens,
 }
 
 impl History {
@@ -69,13 +73,18 @@ impl History {
     }
 
     /// Migrates a file of an older format to this one, and returns the path of the backup that is made before. `None` for a file
-    /// of this format, which stays as it is.
+    /// of this format, which stays as it is. `done` gets the percentage that is done, from time to time.
     ///
     /// # Errors
     ///
-    /// When there is no such file, another process writes to it, or the disk has no room for the backup.
-    pub fn migrate(path: impl AsRef<Path>) -> Result<Option<PathBuf>, Error> {
-        schema::migrate_file(path.as_ref())
+    /// When there is no such file, it is of another cluster than this one, another process writes to it, or the disk has no room for
+    /// the backup.
+    pub fn migrate(
+        path: impl AsRef<Path>,
+        cluster: Option<&Cluster>,
+        mut done: impl FnMut(u8),
+    ) -> Result<Option<PathBuf>, Error> {
+        schema::migrate_file(path.as_ref(), cluster, &mut done)
     }
 
     /// Stores a batch, all of it or nothing, and returns the number of the last record. A returned batch is on the
@@ -138,6 +147,63 @@ impl History {
         self.settle(retained)
     }
 
+    /// A scrub of everything that is stored.
+    pub fn scrub_of_all(&self) -> Scrub {
+        self.scrub_after(0)
+    }
+
+    /// A scrub of what was recorded since this time, and of no more than so many of the last records.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read.
+    pub fn scrub_since(&self, since: Timestamp, most: u32) -> Result<Scrub, Error> {
+        let start =
+            scrub::start(&self.connection, since.as_microsecond(), i64::from(most), self.memory.last());
+        Ok(self.scrub_after(start.map_err(|fault| fault.at(&self.path))?))
+    }
+
+    fn scrub_after(&self, after: i64) -> Scrub {
+        let until = self.memory.last();
+        Scrub { from: after + 1, after, until, repacked: 0, masked: 0, is_clean: false }
+    }
+
+    /// Takes the next step of a scrub: in some versions, and in the texts of gaps, dead letters and notes, it replaces what is
+    /// stored by what the mask leaves of it. Returns whether there is another step. After the last one, what was masked is nowhere in
+    /// the file, its free pages included, and [`Scrub::is_clean`] says whether the log beside it is empty. Positions, numbers and times
+    /// stay, and so do managers and the names of objects.
+    ///
+    /// A scrub that did not come to its end is begun again: it leaves alone what is masked already.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be written. Nothing is changed by this step then.
+    pub fn scrub(&mut self, scrub: &mut Scrub, mask: &dyn Mask) -> Result<bool, Error> {
+        let before = scrub.masked;
+        let more = scrub::step(&mut self.memory, &self.connection, scrub, mask);
+        if scrub.masked > before {
+            // The next versions are packed against what is stored now.
+            self.memory.forget_objects();
+        }
+        if self.settle(more)? {
+            return Ok(true);
+        }
+        let emptied = self.connection.query_row("PRAGMA wal_checkpoint(truncate)", [], |row| row.get(0));
+        scrub.is_clean =
+            emptied.map(|busy: i64| busy == 0).map_err(|error| Fault::from(error).at(&self.path))?;
+        Ok(false)
+    }
+
+    /// Writes the file anew, without free pages. It needs as much room again.
+    ///
+    /// # Errors
+    ///
+    /// When there is no room, or a reader has the file.
+    pub fn compact(&mut self) -> Result<(), Error> {
+        let compacted = self.connection.execute_batch("VACUUM; PRAGMA wal_checkpoint(truncate)");
+        compacted.map_err(|error| Fault::from(error).at(&self.path))
+    }
+
     /// Another way to read this history.
     ///
     /// # Errors
@@ -184,17 +250,22 @@ impl Reader {
             Ok((Codec::new()?, cluster.name.unwrap_or(cluster.uid)))
         };
         let (codec, cluster) = opened().map_err(|fault| fault.at(path))?;
-        Ok(Self { path: path.to_owned(), connection, codec, cluster })
+        Ok(Self { path: path.to_owned(), connection, codec, lens: Lens { cluster, mask: None } })
+    }
+
+    /// From now on, records and versions are read without what the mask takes out.
+    pub fn mask(&mut self, mask: Arc<dyn Mask>) {
+        self.lens.mask = Some(mask);
     }
 
     /// Runs queries at one moment of the history.
     fn at_once<T>(
         &mut self,
-        query: impl FnOnce(&Connection, &mut Codec, &str) -> Outcome<T>,
+        query: impl FnOnce(&Connection, &mut Codec, &Lens) -> Outcome<T>,
     ) -> Result<T, Error> {
         let run = || {
             let transaction = self.connection.unchecked_transaction()?;
-            query(&transaction, &mut self.codec, &self.cluster)
+            query(&transaction, &mut self.codec, &self.lens)
         };
         run().map_err(|fault| fault.at(&self.path))
     }
@@ -214,7 +285,7 @@ impl Reader {
     ///
     /// When the file cannot be read, or is damaged.
     pub fn records(&mut self, filter: &Filter, page: &Page) -> Result<Records, Error> {
-        self.at_once(|connection, codec, cluster| read::records(connection, codec, cluster, filter, page))
+        self.at_once(|connection, codec, lens| read::records(connection, codec, lens, filter, page))
     }
 
     /// The records that a sink has not taken yet, the oldest first: at most this many.
@@ -223,13 +294,13 @@ impl Reader {
     ///
     /// When there is no such sink, the file cannot be read, or is damaged.
     pub fn pending(&mut self, sink: &str, limit: usize) -> Result<Records, Error> {
-        self.at_once(|connection, codec, cluster| {
+        self.at_once(|connection, codec, lens| {
             let sinks = read::sinks(connection)?;
             let found = sinks.iter().find(|it| it.name == sink);
             let found = found.ok_or_else(|| Fault::NotFound(format!("sink {sink}")))?;
             let filter = Filter { gaps: true, ..Filter::default() };
             let page = Page::oldest(limit).after(found.position);
-            read::records(connection, codec, cluster, &filter, &page)
+            read::records(connection, codec, lens, &filter, &page)
         })
     }
 
@@ -245,7 +316,11 @@ impl Reader {
         to: Option<Timestamp>,
         page: &Page,
     ) -> Result<Vec<Gap>, Error> {
-        self.at_once(|connection, _, _| read::gaps(connection, scope, from, to, page, page.limit))
+        self.at_once(|connection, _, lens| {
+            let mut gaps = read::gaps(connection, scope, from, to, page, page.limit)?;
+            lens.gaps(&mut gaps);
+            Ok(gaps)
+        })
     }
 
     /// The incarnations of a scope, also deleted ones; the latest to change is last. 10,000 at most.
@@ -263,9 +338,7 @@ impl Reader {
     ///
     /// When the file cannot be read, or is damaged.
     pub fn version(&mut self, incarnation: &Incarnation, at: &At) -> Result<Option<Version>, Error> {
-        self.at_once(|connection, codec, cluster| {
-            states::version(connection, codec, cluster, incarnation, at)
-        })
+        self.at_once(|connection, codec, lens| states::version(connection, codec, lens, incarnation, at))
     }
 
     /// The version of a record; `None` when the history does not have it (any more), and for a gap.
@@ -274,7 +347,7 @@ impl Reader {
     ///
     /// When the file cannot be read, or is damaged.
     pub fn version_of(&mut self, number: Number) -> Result<Option<Version>, Error> {
-        self.at_once(|connection, codec, cluster| states::numbered(connection, codec, cluster, number))
+        self.at_once(|connection, codec, lens| states::numbered(connection, codec, lens, number))
     }
 
     /// The incarnations of a scope that changed in a time, or whose current state noise has led to then: from `from` on, before
@@ -305,8 +378,8 @@ impl Reader {
         incarnation: &Incarnation,
         mut visit: impl FnMut(Version) -> ControlFlow<()>,
     ) -> Result<(), Error> {
-        self.at_once(|connection, codec, cluster| {
-            states::versions(connection, codec, cluster, incarnation, &mut visit)
+        self.at_once(|connection, codec, lens| {
+            states::versions(connection, codec, lens, incarnation, &mut visit)
         })
     }
 
@@ -322,8 +395,8 @@ impl Reader {
         cursor: Option<StateCursor>,
         limit: usize,
     ) -> Result<State, Error> {
-        self.at_once(|connection, codec, cluster| {
-            states::state(connection, codec, cluster, scope, at, (cursor, limit))
+        self.at_once(|connection, codec, lens| {
+            states::state(connection, codec, lens, scope, at, (cursor, limit))
         })
     }
 
@@ -371,6 +444,24 @@ impl Reader {
     /// When the file cannot be read, or is damaged.
     pub fn notes(&mut self) -> Result<BTreeMap<String, String>, Error> {
         self.at_once(|connection, _, _| read::notes(connection))
+    }
+
+    /// The prints of hidden values ([`Batch::print`]) with their namespaces, the oldest first.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn prints(&mut self) -> Result<Vec<(String, Vec<u8>)>, Error> {
+        self.at_once(|connection, _, _| read::prints(connection))
+    }
+
+    /// The names of all objects, namespaces and managers.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn words(&mut self) -> Result<Vec<String>, Error> {
+        self.at_once(|connection, _, _| read::words(connection))
     }
 
     /// The dead letters of a sink.
@@ -483,7 +574,7 @@ impl Reader {
         if to.exists() {
             return Err(failed("the file exists already".into()));
         }
-        schema::back_up(&self.connection, to).map_err(|error| Fault::from(error).at(to))
+        schema::back_up(&self.connection, to, &mut |_| {}).map_err(|error| Fault::from(error).at(to))
     }
 }
 

@@ -11,13 +11,16 @@ mod listener;
 mod log;
 mod metrics;
 mod retention;
+mod scrubbing;
 
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use informer::{Catalog, SharedInformerFactory};
 use jiff::Timestamp;
-use kubediff_history::{Cluster as Identity, Settings};
+use kubediff_history::{Cluster as Identity, History, Settings};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -168,13 +171,15 @@ async fn serve(
     let name = config.cluster.clone().or_else(|| follow.context().map(str::to_owned));
     let identity = Identity { uid, name: name.clone() };
     let settings = Settings { most_bytes: None };
+    migrate(&path, &identity, endpoint).await?;
     let history = SharedHistory::open(&path, &identity, &settings)?;
     let now = Timestamp::now();
-    let key = profile.secrets.key_id();
-    let recorder = Recorder::new(history.clone(), name.clone(), key, follow.within(), now, why)?;
+    let secrets = profile.secrets.clone();
+    let recorder = Recorder::new(history.clone(), name.clone(), secrets, follow.within(), now, why)?;
 
     let source = name.as_deref().unwrap_or("kubediff").to_owned();
     let secrets = profile.secrets.clone();
+    let hidden = secrets.clone();
     let routes = Arc::new(Routes::new(config)?);
     let deliveries = Deliveries::start(&loaded, &history, &routes, &secrets, &follow.learnt(), &source)?;
     let session = Arc::new(Mutex::new(Session::default()));
@@ -201,6 +206,8 @@ async fn serve(
     let mut taking: JoinHandle<Result<(), TakeError>> =
         tokio::task::spawn_blocking(move || taker.run(&inbox));
     let stop = CancellationToken::new();
+    let done = CancellationToken::new();
+    let scrubbing = tokio::spawn(scrubbing::run(history.clone(), hidden, done.clone()));
     let retaining = tokio::spawn(retention::run(history, config.history.retention.limits(), stop.clone()));
 
     let mut next = None;
@@ -215,16 +222,18 @@ async fn serve(
         Ok(End::Taken(taken)) => taken,
         Ok(End::Asked) => taking.await,
         Err(error) => {
+            done.cancel();
             // All changes seen until then are recorded all the same.
             let _ = taking.await;
             deliveries.stop().await;
-            let _ = retaining.await;
+            let _ = tokio::join!(retaining, scrubbing);
             return Err(error.into());
         }
     };
+    done.cancel();
     deliveries.stop().await;
     // The file is closed when nobody has it any more.
-    let _ = retaining.await;
+    let _ = tokio::join!(retaining, scrubbing);
     match taken.map_err(ServeError::Ended)? {
         Ok(()) => Ok(next.and_then(Next::loaded)),
         Err(TakeError::History(error)) if error.is_passing() && matches!(next, Some(Next::Reload(_))) => {
@@ -252,6 +261,38 @@ async fn catalog(
         Err(_) => Err(format!("{}: no answer within {} s", server.address, DISCOVERY.as_secs())),
     };
     Ok(insist(endpoint, control, attempt).await)
+}
+
+/// Migrates a history of an older format. The endpoint says how far it is.
+async fn migrate(path: &Path, identity: &Identity, endpoint: &Endpoint) -> Result<(), ServeError> {
+    let (percent, mut done) = watch::channel(0);
+    let (file, identity) = (path.to_owned(), identity.clone());
+    let migrate = move || {
+        let done = |done| {
+            percent.send_replace(done);
+        };
+        History::migrate(&file, Some(&identity), done)
+    };
+    let mut migrating = tokio::task::spawn_blocking(migrate);
+    loop {
+        tokio::select! {
+            Ok(()) = done.changed() => {
+                let done = *done.borrow_and_update();
+                endpoint.waits(format!("the history is migrated to the format of this version: {done} % is done"));
+            }
+            migrated = &mut migrating => {
+                return match migrated.map_err(ServeError::Ended)? {
+                    Ok(None) | Err(kubediff_history::Error::Missing { .. }) => Ok(()),
+                    Ok(Some(backup)) => {
+                        let backup = backup.display();
+                        say(&format!("the history was migrated to the format of this version; {backup} is as it was before"));
+                        Ok(())
+                    }
+                    Err(error) => Err(error.into()),
+                };
+            }
+        }
+    }
 }
 
 /// The cluster's identity, unless there is something else to do first.

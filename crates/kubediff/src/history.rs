@@ -1,4 +1,5 @@
 //! The history: its writer, and the notes for the next run.
 
+pub(crate) mod mask;
 pub(crate) mod notes;
 pub(crate) mod writer;

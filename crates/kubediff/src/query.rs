@@ -16,6 +16,7 @@ mod pager;
 mod period;
 mod remote;
 mod replay;
+mod scrub;
 mod show;
 mod source;
 mod stored;
@@ -26,6 +27,7 @@ use jiff::Zoned;
 
 use crate::exit::Exit;
 
+use args::Maintain;
 pub use args::{Query, ReplayArgs};
 pub use error::QueryError;
 pub use remote::DaemonError;
@@ -70,6 +72,7 @@ fn answer(query: &Query, now: &Zoned) -> Result<(), QueryError> {
         Query::Diff(args) => diff::run(args, now),
         Query::Blame(args) => blame::run(args, now),
         Query::Get(args) => get::run(args, now),
+        Query::History(Maintain::Scrub(args)) => scrub::run(args, now),
         Query::History(args) => maintain::run(args, now),
     }
 }

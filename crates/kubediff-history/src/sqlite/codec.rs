@@ -247,12 +247,39 @@ impl Codec {
             return self.unpack(connection, stored.dictionary, &stored.frame, stored.length);
         };
         let shared = self.shared(connection, id)?;
+        let shell = self.shell(connection, stored)?;
         let wrong = || Fault::damaged(format!("version {} does not fit its content", stored.number));
-        let length = stored.length.checked_sub(shared.len()).ok_or_else(wrong)?;
-        let shell = self.unpack(connection, stored.dictionary, &stored.frame, length)?;
         let (before, after) =
             stored.split.and_then(|split| shell.split_at_checked(split)).ok_or_else(wrong)?;
         Ok([before, shared.as_slice(), after].concat())
+    }
+
+    /// A full version without the content that it shares with others.
+    pub(super) fn shell(&mut self, connection: &Connection, stored: &Stored) -> Outcome<Vec<u8>> {
+        let shared = match stored.content {
+            Some(id) => self.shared(connection, id)?.len(),
+            None => 0,
+        };
+        let wrong = || Fault::damaged(format!("version {} does not fit its content", stored.number));
+        let length = stored.length.checked_sub(shared).ok_or_else(wrong)?;
+        self.unpack(connection, stored.dictionary, &stored.frame, length)
+    }
+
+    /// Packs without a dictionary.
+    pub(super) fn pack_alone(&mut self, bytes: &[u8]) -> Outcome<Vec<u8>> {
+        let mut frame = Vec::new();
+        self.packer.pack(bytes, None, &mut frame)?;
+        Ok(frame)
+    }
+
+    /// Packs with this dictionary no more.
+    pub(super) fn retire(&mut self, dictionary: i64) {
+        self.packings.retain(|_, (id, _)| *id != dictionary);
+    }
+
+    /// Takes no dictionary from what was packed until now.
+    pub(super) fn forget_samples(&mut self) {
+        self.samples.clear();
     }
 
     /// Content that versions share.

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::fault::{Fault, Outcome};
 use crate::record::{ChangeRecord, Manager, is_one, one};
 
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Details<'a> {
     #[serde(rename = "m")]
     pub(super) managers: Cow<'a, [Manager]>,
@@ -49,8 +49,13 @@ impl<'a> From<&'a ChangeRecord> for Details<'a> {
 }
 
 pub(super) fn write(change: &ChangeRecord) -> Outcome<Vec<u8>> {
-    serde_json::to_vec(&Details::from(change))
-        .map_err(|_| Fault::Invalid("the details of a change are no JSON"))
+    Details::from(change).written()
+}
+
+impl Details<'_> {
+    pub(super) fn written(&self) -> Outcome<Vec<u8>> {
+        serde_json::to_vec(self).map_err(|_| Fault::Invalid("the details of a change are no JSON"))
+    }
 }
 
 pub(super) fn read(bytes: &[u8], number: i64) -> Outcome<Details<'static>> {

@@ -76,6 +76,10 @@ impl Names {
         Ok(id)
     }
 
+    pub(super) fn forget_path(&mut self, path: &str) {
+        self.paths.remove(path);
+    }
+
     /// The number of an object's namespace; 0 without one.
     pub(super) fn namespace(&mut self, connection: &Connection, namespace: Option<&str>) -> Outcome<i64> {
         namespace.map_or(Ok(0), |name| self.of(connection, Table::Namespaces, name))

@@ -16,7 +16,8 @@ use super::names::{self, Table};
 use super::write::verb_code;
 use crate::body::Body;
 use crate::filter::{Filter, Order, Page, Scope};
-use crate::record::{ChangeRecord, Gap, Gvk, Number, ObjectId, Origin, Record, Verb, Version};
+use crate::mask::{self, Mask};
+use crate::record::{ChangeRecord, Gap, Gvk, Number, ObjectId, Origin, Record, Scrubbed, Verb, Version};
 use crate::report::{DeadLetter, Ids, Records, Sink, Size};
 
 /// The most records of one page.
@@ -28,6 +29,24 @@ pub(super) const HEAD: &str =
     v.detail_dictionary, v.detail, k.api_group, k.version, k.kind, k.plural, n.name, o.name, o.uid
     FROM versions v CROSS JOIN objects o ON o.id = v.object CROSS JOIN kinds k ON k.id = v.kind
     LEFT JOIN namespaces n ON n.id = v.namespace";
+
+/// How what is stored looks to a reader.
+pub(super) struct Lens {
+    pub(super) cluster: String,
+    pub(super) mask: Option<Arc<dyn Mask>>,
+}
+
+impl Lens {
+    fn mask(&self) -> Option<&dyn Mask> {
+        self.mask.as_deref()
+    }
+
+    pub(super) fn gaps(&self, gaps: &mut [Gap]) {
+        for gap in gaps {
+            self.mask().iter().for_each(|mask| mask.text(&mut gap.reason));
+        }
+    }
+}
 
 /// A row of [`HEAD`].
 pub(super) struct Head {
@@ -66,7 +85,7 @@ impl Head {
         &self,
         connection: &Connection,
         codec: &mut Codec,
-        cluster: &str,
+        lens: &Lens,
     ) -> Outcome<Option<ChangeRecord>> {
         let verb = match self.verb {
             0 => return Ok(None),
@@ -77,9 +96,9 @@ impl Head {
             _ => return Err(Fault::damaged(format!("version {} has an unknown verb", self.number))),
         };
         let details = detail::read(&codec.detail(connection, &self.detail)?, self.number)?;
-        Ok(Some(ChangeRecord {
+        let mut record = ChangeRecord {
             number: Some(number(self.number)),
-            cluster: Some(cluster.to_owned()),
+            cluster: Some(lens.cluster.clone()),
             object: self.object.clone(),
             verb,
             rv_before: self.rv_before.clone(),
@@ -98,25 +117,33 @@ impl Head {
             dropped: details.dropped.into_owned(),
             key: details.key.map(Cow::into_owned),
             merged: details.merged,
-        }))
+        };
+        if let Some(mask) = lens.mask() {
+            mask::record(mask, &mut record);
+        }
+        Ok(Some(record))
     }
 
     pub(super) fn version(
         self,
         connection: &Connection,
         codec: &mut Codec,
-        cluster: &str,
+        lens: &Lens,
         body: Arc<[u8]>,
     ) -> Outcome<Version> {
-        let change = self.change(connection, codec, cluster)?.map(Box::new);
-        Ok(Version {
+        let change = self.change(connection, codec, lens)?.map(Box::new);
+        let mut version = Version {
             number: number(self.number),
             object: self.object,
             rv: self.rv,
             observed_at: time(self.observed_at)?,
             change,
             body: Body::stored(body),
-        })
+        };
+        if let Some(mask) = lens.mask() {
+            mask::version(mask, &mut version);
+        }
+        Ok(version)
     }
 }
 
@@ -215,18 +242,17 @@ fn order_by(column: &str, page: &Page, limit: usize) -> String {
 pub(super) fn records(
     connection: &Connection,
     codec: &mut Codec,
-    cluster: &str,
+    lens: &Lens,
     filter: &Filter,
     page: &Page,
 ) -> Outcome<Records> {
     let limit = page.limit.clamp(1, MOST);
-    let mut records = changes(connection, codec, cluster, filter, page, limit + 1)?;
+    let mut records = changes(connection, codec, lens, filter, page, limit + 1)?;
     if filter.gaps {
-        records.extend(
-            gaps(connection, &filter.scope, filter.from, filter.to, page, limit + 1)?
-                .into_iter()
-                .map(Record::Gap),
-        );
+        let mut gaps = gaps(connection, &filter.scope, filter.from, filter.to, page, limit + 1)?;
+        lens.gaps(&mut gaps);
+        records.extend(gaps.into_iter().map(Record::Gap));
+        records.extend(scrubs(connection, filter, page, limit + 1)?.into_iter().map(Record::Scrubbed));
         match page.order {
             Order::NewestFirst => records.sort_by_key(|record| std::cmp::Reverse(record.number())),
             Order::OldestFirst => records.sort_by_key(Record::number),
@@ -240,7 +266,7 @@ pub(super) fn records(
 fn changes(
     connection: &Connection,
     codec: &mut Codec,
-    cluster: &str,
+    lens: &Lens,
     filter: &Filter,
     page: &Page,
     limit: usize,
@@ -257,7 +283,7 @@ fn changes(
     let mut found = Vec::new();
     let Some(leads) = leads else {
         conditions.page("v.number", page);
-        select(connection, codec, cluster, conditions, (page, limit), &mut found)?;
+        select(connection, codec, lens, conditions, (page, limit), &mut found)?;
         return Ok(found);
     };
     let start = if page.order == Order::NewestFirst { i64::MAX } else { 0 };
@@ -269,7 +295,7 @@ fn changes(
         (numbers, after) = leads.next(connection, page.order, beyond)?;
         let mut conditions = conditions.clone();
         conditions.one_of("v.number", &numbers);
-        select(connection, codec, cluster, conditions, (page, limit - found.len()), &mut found)?;
+        select(connection, codec, lens, conditions, (page, limit - found.len()), &mut found)?;
     }
     Ok(found)
 }
@@ -277,7 +303,7 @@ fn changes(
 fn select(
     connection: &Connection,
     codec: &mut Codec,
-    cluster: &str,
+    lens: &Lens,
     conditions: Conditions,
     (page, limit): (&Page, usize),
     found: &mut Vec<Record>,
@@ -287,7 +313,7 @@ fn select(
     let mut statement = connection.prepare_cached(&sql)?;
     let mut rows = statement.query(params_from_iter(conditions.parameters))?;
     while let Some(row) = rows.next()? {
-        let change = Head::read(row)?.change(connection, codec, cluster)?;
+        let change = Head::read(row)?.change(connection, codec, lens)?;
         found.extend(change.map(|change| Record::Change(Box::new(change))));
     }
     Ok(())
@@ -312,6 +338,34 @@ pub(super) fn changed(connection: &Connection, filter: &Filter) -> Outcome<Vec<i
         }
     }
     Ok(found.into_iter().collect())
+}
+
+/// Scrubs, in the order of the page.
+fn scrubs(connection: &Connection, filter: &Filter, page: &Page, limit: usize) -> Outcome<Vec<Scrubbed>> {
+    let mut conditions = Conditions::default();
+    conditions.page("number", page);
+    if let Some(from) = filter.from {
+        conditions.compare("at >= ", from.as_microsecond());
+    }
+    if let Some(to) = filter.to {
+        conditions.compare("at < ", to.as_microsecond());
+    }
+    let order = order_by("number", page, limit);
+    let sql = format!("SELECT number, at, first, last, masked, cause FROM scrubs{}{order}", conditions.text);
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut rows = statement.query(params_from_iter(conditions.parameters))?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push(Scrubbed {
+            number: number(row.get(0)?),
+            at: time(row.get(1)?)?,
+            from: number(row.get(2)?),
+            to: number(row.get(3)?),
+            masked: row.get::<_, i64>(4)?.unsigned_abs(),
+            cause: row.get(5)?,
+        });
+    }
+    Ok(found)
 }
 
 /// Gaps, in the order of the page.
@@ -460,7 +514,8 @@ pub(super) fn complete_since(connection: &Connection) -> Outcome<Option<Timestam
 /// The number and the time of the last record.
 pub(super) fn last(connection: &Connection) -> Outcome<Option<(Number, Timestamp)>> {
     let sql = "SELECT number, at FROM (SELECT * FROM (SELECT number, observed_at AS at FROM versions ORDER BY number DESC LIMIT 1)
-               UNION ALL SELECT * FROM (SELECT number, to_at FROM gaps ORDER BY number DESC LIMIT 1))
+               UNION ALL SELECT * FROM (SELECT number, to_at FROM gaps ORDER BY number DESC LIMIT 1)
+               UNION ALL SELECT * FROM (SELECT number, at FROM scrubs ORDER BY number DESC LIMIT 1))
                ORDER BY number DESC LIMIT 1";
     let last = connection.query_row(sql, [], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)));
     last.optional()?.map(|(last, at)| Ok((number(last), time(at)?))).transpose()
@@ -480,7 +535,7 @@ pub(super) fn size(connection: &Connection, bytes: u64) -> Outcome<Size> {
 
 pub(super) fn count_after(connection: &Connection, after: Number) -> Outcome<u64> {
     let sql = "SELECT (SELECT count(*) FROM versions WHERE number > ?1 AND verb > 0)
-               + (SELECT count(*) FROM gaps WHERE number > ?1)";
+               + (SELECT count(*) FROM gaps WHERE number > ?1) + (SELECT count(*) FROM scrubs WHERE number > ?1)";
     Ok(connection.query_row(sql, [id(after)], |row| row.get::<_, i64>(0))?.unsigned_abs())
 }
 
@@ -494,6 +549,18 @@ pub(super) fn notes(connection: &Connection) -> Outcome<BTreeMap<String, String>
     let mut statement = connection.prepare_cached("SELECT name, value FROM notes")?;
     let notes = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
     Ok(notes.collect::<Result<_, _>>()?)
+}
+
+pub(super) fn prints(connection: &Connection) -> Outcome<Vec<(String, Vec<u8>)>> {
+    let mut statement = connection.prepare("SELECT namespace, print FROM prints ORDER BY id")?;
+    let prints = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(prints.collect::<Result<_, _>>()?)
+}
+
+pub(super) fn words(connection: &Connection) -> Outcome<Vec<String>> {
+    let sql = "SELECT name FROM namespaces UNION SELECT name FROM managers UNION SELECT name FROM objects";
+    let words = connection.prepare(sql)?.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    Ok(words)
 }
 
 pub(super) fn ids(connection: &Connection) -> Outcome<Ids> {

@@ -97,6 +97,7 @@ pub(super) fn retain(memory: &mut Memory, connection: &Connection, plan: &Plan) 
     // The letter says nothing without its record.
     transaction.execute("DELETE FROM dead_letters WHERE number <= ?1", [cut])?;
     done.lost = lose(&transaction, cut)?;
+    transaction.execute("DELETE FROM scrubs WHERE number <= ?1", [cut])?;
     done.gaps = transaction.execute("DELETE FROM gaps WHERE number <= ?1", [cut])? as u64;
     let sql = "SELECT object FROM versions WHERE number > ?1 AND number <= ?2
                UNION SELECT id FROM objects WHERE ended > ?1 AND ended <= ?2";
@@ -223,6 +224,11 @@ fn remove_version(memory: &mut Memory, connection: &Connection, number: i64) -> 
     }
     let sql = "DELETE FROM versions WHERE number = ?1 RETURNING content";
     let content: Option<i64> = connection.prepare_cached(sql)?.query_row([number], |row| row.get(0))?;
+    release(connection, content)
+}
+
+/// A version does not need this content any more.
+pub(super) fn release(connection: &Connection, content: Option<i64>) -> Outcome<()> {
     if let Some(content) = content {
         let sql = "UPDATE contents SET uses = uses - 1 WHERE id = ?1";
         connection.prepare_cached(sql)?.execute([content])?;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use rusqlite::backup::Backup;
+use rusqlite::backup::{Backup, Progress, StepResult};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, TransactionBehavior, params};
 
 use super::fault::{Fault, Outcome};
@@ -21,12 +21,18 @@ const APPLICATION: i32 = 0x6b64_6869;
 /// From one format to the next one.
 pub(super) type Step = fn(&Transaction<'_>) -> rusqlite::Result<()>;
 /// The last step leads to this program's format.
-pub(super) const STEPS: &[Step] = &[|transaction| transaction.execute_batch(TIMELINES)];
+pub(super) const STEPS: &[Step] = &[|transaction| transaction.execute_batch(SECOND)];
 
 // A record's id is that of the history, the timeline, and its number: the timeline with the largest `first` up to the number.
-const TIMELINES: &str = "
+// A print is a hash of a value that is hidden in objects, as the writer makes it; without the writer's key it says nothing.
+const SECOND: &str = "
 CREATE TABLE timelines (first INTEGER PRIMARY KEY, timeline INTEGER NOT NULL) STRICT;
 INSERT INTO meta VALUES ('log', lower(hex(randomblob(16))));
+CREATE TABLE prints (id INTEGER PRIMARY KEY, namespace TEXT NOT NULL, print BLOB NOT NULL UNIQUE) STRICT;
+CREATE TABLE scrubs (
+    number INTEGER PRIMARY KEY, at INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, masked INTEGER NOT NULL,
+    cause TEXT NOT NULL
+) STRICT;
 ";
 
 // A row of `versions` is one observed version, and the change that led to it unless `verb` is 0. Its content is `frame`:
@@ -135,18 +141,23 @@ pub(super) fn open(
             return Err(Error::Newer { path: path.to_owned(), found, known: format });
         }
         Found::Format(found) => {
-            let of = cluster_of(&connection).map_err(|fault| fault.at(path))?;
-            if of.uid != cluster.uid {
-                let path = path.to_owned();
-                return Err(Error::OtherCluster { path, found: of.uid, wanted: cluster.uid.clone() });
-            }
+            is_of(&connection, path, cluster)?;
             if found < format {
-                migrate(&mut connection, path, found, format, steps)?;
+                migrate(&mut connection, path, (found, format), steps, &mut |_| {})?;
             }
         }
     }
     prepare(&mut connection, cluster, settings, format).map_err(failed)?;
     Ok((connection, lock))
+}
+
+/// An error for a file of another cluster.
+fn is_of(connection: &Connection, path: &Path, cluster: &Cluster) -> Result<(), Error> {
+    let of = cluster_of(connection).map_err(|fault| fault.at(path))?;
+    if of.uid == cluster.uid {
+        return Ok(());
+    }
+    Err(Error::OtherCluster { path: path.to_owned(), found: of.uid, wanted: cluster.uid.clone() })
 }
 
 /// Opens a file for reading only.
@@ -212,19 +223,28 @@ fn begin_timeline(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
 }
 
 /// Migrates a file of an older format, and says where its backup is. `None` for a file of this format.
-pub(super) fn migrate_file(path: &Path) -> Result<Option<PathBuf>, Error> {
+pub(super) fn migrate_file(
+    path: &Path,
+    cluster: Option<&Cluster>,
+    done: &mut dyn FnMut(u8),
+) -> Result<Option<PathBuf>, Error> {
     if !path.exists() {
         return Err(Error::Missing { path: path.to_owned() });
     }
     let _lock = WriteLock::take(path)?;
     let mut connection = Connection::open(path).map_err(|error| Fault::from(error).at(path))?;
     match found(&connection).map_err(|error| Fault::from(error).at(path))? {
+        // Its writer is about to fill it.
+        Found::Nothing if cluster.is_some() => Ok(None),
         Found::Nothing | Found::Foreign => Err(Error::Foreign { path: path.to_owned() }),
         Found::Format(found) if found > FORMAT => {
             Err(Error::Newer { path: path.to_owned(), found, known: FORMAT })
         }
         Found::Format(FORMAT) => Ok(None),
-        Found::Format(found) => migrate(&mut connection, path, found, FORMAT, STEPS).map(Some),
+        Found::Format(found) => {
+            cluster.map_or(Ok(()), |cluster| is_of(&connection, path, cluster))?;
+            migrate(&mut connection, path, (found, FORMAT), STEPS, done).map(Some)
+        }
     }
 }
 
@@ -232,9 +252,9 @@ pub(super) fn migrate_file(path: &Path) -> Result<Option<PathBuf>, Error> {
 fn migrate(
     connection: &mut Connection,
     path: &Path,
-    from: u32,
-    to: u32,
+    (from, to): (u32, u32),
     steps: &[Step],
+    done: &mut dyn FnMut(u8),
 ) -> Result<PathBuf, Error> {
     let missing = usize::try_from(to - from).ok().and_then(|count| steps.len().checked_sub(count));
     let Some(steps) = missing.and_then(|first| steps.get(first..)) else {
@@ -251,7 +271,7 @@ fn migrate(
     {
         return Err(Error::NoRoom { path: path.to_owned(), found: from, missing });
     }
-    back_up(connection, &copy).map_err(failed)?;
+    back_up(connection, &copy, done).map_err(failed)?;
     let transaction = connection.transaction().map_err(failed)?;
     for step in steps {
         step(&transaction).map_err(failed)?;
@@ -269,10 +289,16 @@ fn room(path: &Path) -> Option<u64> {
 }
 
 /// Copies everything that is committed, while others read and write, into a new file that is complete by itself.
-pub(super) fn back_up(from: &Connection, path: &Path) -> rusqlite::Result<()> {
+pub(super) fn back_up(from: &Connection, path: &Path, done: &mut dyn FnMut(u8)) -> rusqlite::Result<()> {
     create(path).map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
     let mut copy = Connection::open(path)?;
-    Backup::new(from, &mut copy)?.run_to_completion(1_000, Duration::ZERO, None)?;
+    let backup = Backup::new(from, &mut copy)?;
+    while backup.step(1_000)? != StepResult::Done {
+        let Progress { remaining, pagecount } = backup.progress();
+        let copied = i64::from(pagecount - remaining) * 100 / i64::from(pagecount).max(1);
+        done(u8::try_from(copied).unwrap_or(100));
+    }
+    drop(backup);
     copy.pragma_update(None, "journal_mode", "delete")
 }
 
@@ -286,6 +312,8 @@ fn prepare(
     connection.pragma_update(None, "journal_mode", "wal")?;
     // A commit is on the disk when it returns: a batch is one, so that this costs little.
     connection.pragma_update(None, "synchronous", "full")?;
+    // What a scrub or retention takes out is nowhere in the file, not even in its free pages.
+    connection.pragma_update(None, "secure_delete", "on")?;
     connection.pragma_update(None, "cache_size", -32_768)?;
     connection.pragma_update(None, "wal_autocheckpoint", 4_000)?;
     connection.pragma_update(None, "journal_size_limit", 32 << 20)?;
@@ -293,7 +321,7 @@ fn prepare(
     let transaction = Transaction::new(connection, TransactionBehavior::Immediate)?;
     if matches!(found(&transaction)?, Found::Nothing) {
         transaction.execute_batch(TABLES)?;
-        transaction.execute_batch(TIMELINES)?;
+        transaction.execute_batch(SECOND)?;
         transaction.execute(
             "INSERT INTO meta VALUES ('cluster_uid', ?1), ('next', 1), ('complete_after', 0)",
             [&cluster.uid],

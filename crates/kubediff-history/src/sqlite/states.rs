@@ -8,9 +8,8 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::codec::Codec;
 use super::fault::{Fault, Outcome};
-use super::read::{Chosen, HEAD, Head, MOST, complete_since, id, number, time};
+use super::read::{Chosen, HEAD, Head, Lens, MOST, complete_since, id, number, time};
 use super::write::verb_code;
-use crate::body::Body;
 use crate::filter::{At, Scope};
 use crate::record::{Incarnation, Number, Verb, Version};
 use crate::report::{State, StateCursor};
@@ -52,7 +51,7 @@ fn head(connection: &Connection, number: i64) -> Outcome<Head> {
 pub(super) fn numbered(
     connection: &Connection,
     codec: &mut Codec,
-    cluster: &str,
+    lens: &Lens,
     number: Number,
 ) -> Outcome<Option<Version>> {
     let sql = format!("{HEAD} WHERE v.number = ?1");
@@ -60,14 +59,14 @@ pub(super) fn numbered(
         return Ok(None);
     };
     let body = codec.body(connection, head.number)?;
-    Ok(Some(head.version(connection, codec, cluster, body)?))
+    Ok(Some(head.version(connection, codec, lens, body)?))
 }
 
 /// Visits the versions of an incarnation, the oldest first.
 pub(super) fn versions(
     connection: &Connection,
     codec: &mut Codec,
-    cluster: &str,
+    lens: &Lens,
     incarnation: &Incarnation,
     visit: &mut dyn FnMut(Version) -> ControlFlow<()>,
 ) -> Outcome<()> {
@@ -80,7 +79,7 @@ pub(super) fn versions(
         let known = before.as_ref().map(|(number, body)| (*number, body));
         let body = codec.body_after(connection, head.number, known)?;
         before = Some((head.number, body.clone()));
-        if visit(head.version(connection, codec, cluster, body)?).is_break() {
+        if visit(head.version(connection, codec, lens, body)?).is_break() {
             break;
         }
     }
@@ -91,13 +90,13 @@ pub(super) fn versions(
 pub(super) fn version(
     connection: &Connection,
     codec: &mut Codec,
-    cluster: &str,
+    lens: &Lens,
     incarnation: &Incarnation,
     at: &At,
 ) -> Outcome<Option<Version>> {
     let object = incarnation.id;
     let number: Option<i64> = match at {
-        At::Newest => return newest(connection, codec, cluster, object),
+        At::Newest => return newest(connection, codec, lens, object),
         At::Number(number) => {
             let sql = "SELECT number FROM versions WHERE object = ?1 AND number = ?2";
             connection.query_row(sql, params![object, id(*number)], |row| row.get(0)).optional()?
@@ -111,13 +110,13 @@ pub(super) fn version(
             connection.query_row(sql, params![object, rv], |row| row.get(0))?
         }
         At::Time(time) => match is_newest_at(connection, object, *time)? {
-            true => return newest(connection, codec, cluster, object),
+            true => return newest(connection, codec, lens, object),
             false => number_at(connection, object, *time)?,
         },
     };
     let Some(number) = number else { return Ok(None) };
     let body = codec.body(connection, number)?;
-    Ok(Some(head(connection, number)?.version(connection, codec, cluster, body)?))
+    Ok(Some(head(connection, number)?.version(connection, codec, lens, body)?))
 }
 
 fn number_at(connection: &Connection, object: i64, time: Timestamp) -> Outcome<Option<i64>> {
@@ -135,21 +134,20 @@ fn is_newest_at(connection: &Connection, object: i64, time: Timestamp) -> Outcom
 }
 
 /// The current state, which noise may have changed since the newest version.
-fn newest(
-    connection: &Connection,
-    codec: &mut Codec,
-    cluster: &str,
-    object: i64,
-) -> Outcome<Option<Version>> {
+fn newest(connection: &Connection, codec: &mut Codec, lens: &Lens, object: i64) -> Outcome<Option<Version>> {
     let sql = "SELECT max(number) FROM versions WHERE object = ?1";
     let newest: Option<i64> = connection.prepare_cached(sql)?.query_row([object], |row| row.get(0))?;
     let Some(newest) = newest else { return Ok(None) };
-    let body = codec.body(connection, newest)?;
-    let mut version = head(connection, newest)?.version(connection, codec, cluster, body)?;
-    if let Some((rv, at, body)) = noise(connection, codec, object, version.body.bytes())? {
+    let mut body = codec.body(connection, newest)?;
+    let noise = noise(connection, codec, object, &body)?;
+    let noise = noise.map(|(rv, at, noise)| {
+        body = noise.into();
+        (rv, at)
+    });
+    let mut version = head(connection, newest)?.version(connection, codec, lens, body)?;
+    if let Some((rv, at)) = noise {
         version.rv = rv;
         version.observed_at = time(at)?;
-        version.body = Body::stored(body.into());
     }
     Ok(Some(version))
 }
@@ -179,7 +177,7 @@ pub(super) fn noise(
 pub(super) fn state(
     connection: &Connection,
     codec: &mut Codec,
-    cluster: &str,
+    lens: &Lens,
     scope: &Scope,
     at: Option<Timestamp>,
     (after, limit): (Option<StateCursor>, usize),
@@ -195,7 +193,7 @@ pub(super) fn state(
         }
         for id in ids {
             after = id;
-            state.objects.extend(object_at(connection, codec, cluster, id, at)?);
+            state.objects.extend(object_at(connection, codec, lens, id, at)?);
             if state.objects.len() == limit {
                 state.next = Some(StateCursor(after));
                 return Ok(state);
@@ -207,20 +205,20 @@ pub(super) fn state(
 fn object_at(
     connection: &Connection,
     codec: &mut Codec,
-    cluster: &str,
+    lens: &Lens,
     object: i64,
     at: Option<Timestamp>,
 ) -> Outcome<Option<Version>> {
     let sql = "SELECT ended_at FROM objects WHERE id = ?1";
     let ended: Option<i64> = connection.prepare_cached(sql)?.query_row([object], |row| row.get(0))?;
     let Some(at) = at else {
-        return if ended.is_some() { Ok(None) } else { newest(connection, codec, cluster, object) };
+        return if ended.is_some() { Ok(None) } else { newest(connection, codec, lens, object) };
     };
     if ended.is_some_and(|ended| ended <= at.as_microsecond()) {
         return Ok(None);
     }
     if is_newest_at(connection, object, at)? {
-        return newest(connection, codec, cluster, object);
+        return newest(connection, codec, lens, object);
     }
     let Some(number) = number_at(connection, object, at)? else { return Ok(None) };
     let head = head(connection, number)?;
@@ -228,5 +226,5 @@ fn object_at(
         return Ok(None);
     }
     let body = codec.body(connection, number)?;
-    Ok(Some(head.version(connection, codec, cluster, body)?))
+    Ok(Some(head.version(connection, codec, lens, body)?))
 }

@@ -30,7 +30,7 @@ fn version_one(path: &Path) {
     });
     history.commit(&batch).unwrap();
     history.add_sink("slack").unwrap();
-    let former = "DROP TABLE timelines; DELETE FROM meta WHERE name = 'log'; PRAGMA user_version = 1";
+    let former = "DROP TABLE timelines; DROP TABLE prints; DROP TABLE scrubs; DELETE FROM meta WHERE name = 'log'; PRAGMA user_version = 1";
     history.connection.execute_batch(former).unwrap();
 }
 
@@ -44,8 +44,11 @@ fn an_older_file_is_migrated_after_a_backup() {
 
     assert!(refused.to_string().contains("kubediff history migrate"), "{refused}");
     let backup = beside(&path, "-format-1");
-    assert_eq!(History::migrate(&path).unwrap().as_ref(), Some(&backup));
-    assert_eq!(History::migrate(&path).unwrap(), None);
+    let other = Cluster { uid: "another".to_owned(), ..cluster() };
+    let refused = History::migrate(&path, Some(&other), |_| {}).unwrap_err();
+    assert!(matches!(refused, Error::OtherCluster { .. }) && !backup.exists(), "{refused}");
+    assert_eq!(History::migrate(&path, Some(&cluster()), |_| {}).unwrap().as_ref(), Some(&backup));
+    assert_eq!(History::migrate(&path, None, |_| {}).unwrap(), None);
     let mut reader = Reader::open(&path).unwrap();
     let checked = reader.check().unwrap();
     assert_eq!((checked.versions, checked.problems), (1, Vec::new()));

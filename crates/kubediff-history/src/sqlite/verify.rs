@@ -40,11 +40,13 @@ const QUERIES: &[(&str, &str)] = &[
     ),
     (
         "number used twice",
-        "SELECT number FROM gaps WHERE number IN (SELECT number FROM versions)",
+        "SELECT number FROM gaps WHERE number IN (SELECT number FROM versions)
+         UNION ALL SELECT number FROM scrubs WHERE number IN (SELECT number FROM versions UNION SELECT number FROM gaps)",
     ),
     (
         "number that is not given yet",
         "SELECT n FROM (SELECT max(number) AS n FROM versions UNION ALL SELECT max(number) FROM gaps
+         UNION ALL SELECT max(number) FROM scrubs
          UNION ALL SELECT max(position) FROM sinks UNION ALL SELECT value FROM meta WHERE name = 'complete_after')
          WHERE n >= (SELECT value FROM meta WHERE name = 'next')",
     ),

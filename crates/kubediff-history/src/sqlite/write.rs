@@ -70,6 +70,11 @@ impl Memory {
         self.recent = Recent::new(RECENT);
     }
 
+    /// A path that no version has any more.
+    pub(super) fn forget_path(&mut self, path: &str) {
+        self.names.forget_path(path);
+    }
+
     /// Stores a batch in one transaction.
     pub(super) fn commit(&mut self, connection: &Connection, batch: &Batch) -> Outcome<()> {
         // The write lock is taken now, where SQLite waits for it. A transaction that begins by reading fails when it comes
@@ -87,6 +92,12 @@ impl Memory {
                 }
             }
         }
+        if let Some((scrub, at, cause)) = &batch.scrub {
+            let sql = "INSERT INTO scrubs VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+            let number = self.number();
+            let row = params![number, at.as_microsecond(), scrub.from, scrub.until, scrub.masked, cause];
+            transaction.prepare_cached(sql)?.execute(row)?;
+        }
         // In the same transaction as the versions: a restart resumes right behind what is stored.
         for (resource, rv) in &batch.positions {
             let sql = "INSERT INTO positions VALUES (?1, ?2) ON CONFLICT DO UPDATE SET rv = ?2";
@@ -95,6 +106,18 @@ impl Memory {
         for (name, value) in &batch.notes {
             let sql = "INSERT INTO notes VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = ?2";
             transaction.prepare_cached(sql)?.execute([name, value])?;
+        }
+        for (namespace, print) in &batch.prints {
+            match namespace {
+                Some(namespace) => transaction
+                    .prepare_cached(
+                        "INSERT INTO prints (namespace, print) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
+                    )?
+                    .execute(params![namespace, print])?,
+                None => {
+                    transaction.prepare_cached("DELETE FROM prints WHERE print = ?1")?.execute([print])?
+                }
+            };
         }
         // Positions and notes take no number, so a batch of them alone leaves this row unwritten.
         if self.next > before {
@@ -352,7 +375,16 @@ impl Memory {
                 .prepare_cached("INSERT INTO version_managers VALUES (?1, ?2)")?
                 .execute([id, number])?;
         }
-        let paths: BTreeSet<&String> = change.paths.iter().collect();
+        self.index_paths(connection, number, &change.paths)
+    }
+
+    pub(super) fn index_paths(
+        &mut self,
+        connection: &Connection,
+        number: i64,
+        paths: &[String],
+    ) -> Outcome<()> {
+        let paths: BTreeSet<&String> = paths.iter().collect();
         for path in paths {
             let id = self.names.of(connection, Table::Paths, path)?;
             connection.prepare_cached("INSERT INTO version_paths VALUES (?1, ?2)")?.execute([id, number])?;

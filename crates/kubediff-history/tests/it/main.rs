@@ -8,4 +8,5 @@ mod kill;
 mod model;
 mod questions;
 mod random;
+mod scrub;
 mod world;

@@ -19,7 +19,7 @@ use crate::follow::{End, Follow, Manner, Namespaces, Reach, say};
 use crate::history::writer::{NOT_RUNNING, Recorder, SharedHistory};
 use crate::model::targets::Wanted;
 use crate::signals::Signals;
-use crate::{HashKey, KeyId, Noise, Profile, Schemas, Scope, Secrets, Session};
+use crate::{HashKey, Noise, Profile, Schemas, Scope, Secrets, Session};
 
 pub use crate::follow::WatchError;
 
@@ -69,7 +69,7 @@ pub(crate) async fn sit(args: &Sitting<'_>, profile: Profile, screen: Screen) ->
     let mut follow = Follow::connect(args.cluster, reach(args.what)?, manner, &profile).await?;
     let cluster = follow.context().map(str::to_owned).filter(|_| args.names_cluster);
     let recorder = match args.history {
-        Some(file) => Some(recorder(&follow, file, profile.secrets.key_id()).await?),
+        Some(file) => Some(recorder(&follow, file, profile.secrets.clone()).await?),
         None => None,
     };
     let session = Arc::new(Mutex::new(Session::default()));
@@ -149,11 +149,11 @@ fn reach(args: &WhatArgs) -> Result<Reach, WatchError> {
 }
 
 /// Opens the history in this file, and makes it if there is none.
-async fn recorder(follow: &Follow, file: &Path, key: KeyId) -> Result<Recorder, WatchError> {
+async fn recorder(follow: &Follow, file: &Path, secrets: Secrets) -> Result<Recorder, WatchError> {
     let uid = follow.cluster_uid().await?;
     let name = follow.context().map(str::to_owned);
     let history = SharedHistory::open(file, &Cluster { uid, name: name.clone() }, &Settings::default())?;
-    Ok(Recorder::new(history, name, key, follow.within(), Timestamp::now(), NOT_RUNNING)?)
+    Ok(Recorder::new(history, name, secrets, follow.within(), Timestamp::now(), NOT_RUNNING)?)
 }
 
 /// The noise to leave out and the values to hide. The key of hashes in a history is kept beside it.

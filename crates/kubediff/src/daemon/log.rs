@@ -7,7 +7,8 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use kubediff_delivery::{Entry, Log, Page, Record as Parcelled, Settled};
 use kubediff_history::{
-    At, ChangeRecord, DeadLetter, Error, Filter, Gap, Ids, Number, Page as HistoryPage, Reader, Record, Scope,
+    At, ChangeRecord, DeadLetter, Error, Filter, Gap, Ids, Number, Page as HistoryPage, Reader, Record,
+    Scope, Scrubbed,
 };
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -50,7 +51,6 @@ pub(super) struct SinkLog {
     reader: Arc<Mutex<Reader>>,
     ids: Arc<Ids>,
     routes: Arc<Routes>,
-    secrets: Secrets,
     newest: watch::Receiver<u64>,
     stop: CancellationToken,
 }
@@ -87,10 +87,12 @@ impl SinkLog {
             _ => None,
         };
         let mut reader = history.lock().reader()?;
+        // A value may have become known since it was recorded.
+        reader.mask(Arc::new(secrets));
         let ids = Arc::new(reader.ids()?);
         let reader = Arc::new(Mutex::new(reader));
         let newest = history.newest();
-        Ok(Self { sink: name.into(), envelope, history, reader, ids, routes, secrets, newest, stop })
+        Ok(Self { sink: name.into(), envelope, history, reader, ids, routes, newest, stop })
     }
 
     /// How far the sink has come.
@@ -139,6 +141,7 @@ impl SinkLog {
         match record {
             Record::Change(change) => self.change(reader, *change),
             Record::Gap(gap) => Ok(self.gap(&gap)),
+            Record::Scrubbed(scrubbed) => Ok(self.scrubbed(&scrubbed)),
         }
     }
 
@@ -169,13 +172,8 @@ impl SinkLog {
         Ok(page)
     }
 
-    fn change(&self, reader: &mut Reader, mut record: ChangeRecord) -> Result<Option<Parcelled>, Error> {
+    fn change(&self, reader: &mut Reader, record: ChangeRecord) -> Result<Option<Parcelled>, Error> {
         let number = record.number.unwrap_or_default();
-        // A value may have become known since it was recorded.
-        let mut stored = json!([record.diff.take(), record.summary]);
-        self.secrets.redact_again(record.object.namespace.as_deref(), &mut stored);
-        record.diff = stored[0].take();
-        record.summary = stored[1].as_str().unwrap_or_default().to_owned();
         let object = order_of(&record);
         // To read and unpack both states costs more than all the rest, and an update says what differs by itself.
         let has_all = record.verb == Verb::Updated && self.envelope.is_none() && !self.routes.need_objects();
@@ -186,8 +184,7 @@ impl SinkLog {
             Change::of_record(ChangeRecord { diff: Value::Null, key: None, ..record })
         });
         let Ok(mut change) = change else { return Ok(None) };
-        let states = [old, new].map(|state| state.map(Redacted::into_inner));
-        [change.old, change.new] = self.secrets.redact_states(&change.object.gvk, states);
+        (change.old, change.new) = (old, new);
         let deliveries = self.routes.of(&change);
         let Some(Delivery { severity, text, .. }) =
             deliveries.into_iter().find(|delivery| delivery.sink == &*self.sink)
@@ -231,6 +228,21 @@ impl SinkLog {
         let body = body.to_string().into_bytes();
         // Gaps are in order among each other.
         Some(self.parcelled((gap.number.0, 0), to, format!("gap {what}"), summary, String::new(), body))
+    }
+
+    fn scrubbed(&self, scrubbed: &Scrubbed) -> Option<Parcelled> {
+        if self.envelope.is_some() || !self.routes.of_gap(None).contains(&*self.sink) {
+            return None;
+        }
+        let Scrubbed { number, at, from, to, masked, cause } = scrubbed;
+        let summary = format!(
+            "{masked} versions from number {from} to {to} were masked: {cause}; what was sent of them may have values that must not be known"
+        );
+        let body = json!({
+            "number": number, "change": "scrubbed", "at": at, "from": from, "to": to, "masked": masked, "cause": cause,
+        });
+        let body = body.to_string().into_bytes();
+        Some(self.parcelled((number.0, 0), *at, "scrubbed".to_owned(), summary, String::new(), body))
     }
 
     fn parcelled(

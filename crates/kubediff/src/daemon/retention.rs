@@ -8,7 +8,7 @@ use kubediff_history::{Number, Retention};
 use tokio_util::sync::CancellationToken;
 
 use crate::follow::say;
-use crate::history::writer::SharedHistory;
+use crate::history::writer::{SharedHistory, give_way};
 
 /// How often old records are removed. The first time comes so long after the start.
 const RETAIN: Duration = Duration::from_secs(10 * 60);
@@ -34,6 +34,7 @@ pub(super) async fn run(history: SharedHistory, retention: Retention, stop: Canc
             let mut lost = BTreeMap::<String, (u64, Number)>::new();
             while !stopped.is_cancelled() {
                 let step = history.lock().retain(&plan)?;
+                give_way();
                 for it in step.lost {
                     let (records, up_to) = lost.entry(it.sink).or_default();
                     (*records, *up_to) = (*records + it.records, it.up_to);

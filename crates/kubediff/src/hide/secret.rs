@@ -15,24 +15,26 @@ pub use key::{Epoch, HashKey, InvalidKeyId, KeyFileError, KeyId, NoRandomKey};
 pub(crate) use marker::length;
 pub use redacted::Redacted;
 
+use crate::model::diff::Difference;
 use crate::model::document;
 use crate::model::gvk::{Gvk, Scope};
 use crate::model::path::{PathPattern, Segment, Step, find};
 use finder::Finder;
 use known::{Budget, Known, essence};
 use marker::Marker;
+use print::Print;
 use search::Search;
 use unsure::Waited;
 use vocabulary::Vocabulary;
 
 mod finder;
-mod former;
 mod key;
 mod known;
 mod manifest;
 mod marker;
 mod ordinary;
 mod parts;
+mod print;
 mod readings;
 mod redacted;
 mod runs;
@@ -85,7 +87,6 @@ pub struct Secrets {
 }
 
 /// Values and words learnt from objects.
-#[derive(Default)]
 struct Learnt {
     known: Known,
     vocabulary: Vocabulary,
@@ -111,7 +112,13 @@ impl Secrets {
 
     /// With the key of an installation, so that hashes can be compared over time.
     pub fn new(key: HashKey) -> Self {
-        Self { key, hidden: Vec::new(), learnt: Arc::default() }
+        let learnt = Learnt {
+            known: Known::new(&key),
+            vocabulary: Vocabulary::default(),
+            is_watching: false,
+            waited: Waited::default(),
+        };
+        Self { key, hidden: Vec::new(), learnt: Arc::new(RwLock::new(learnt)) }
     }
 
     /// Which key the hashes have.
@@ -123,7 +130,7 @@ impl Secrets {
     ///
     /// A path into a document that a string holds hides the whole string.
     pub fn hide(&mut self, scope: Scope, path: PathPattern) {
-        self.hidden.push((scope, path));
+        self.hidden.push((scope, path.until_document()));
     }
 
     /// Looks for the values of this state of a Secret in all other objects from now on. Values that the Secret had before
@@ -153,14 +160,17 @@ impl Secrets {
         {
             self.learn_values(gone, &[], 0);
         }
-        if let Some(object) = new.or(old) {
-            let mut learnt = self.write();
-            let Learnt { known, vocabulary, .. } = &mut *learnt;
-            vocabulary.learn(object, |label| {
-                let finder = Finder { known, vocabulary: &Vocabulary::default() };
-                finder.find(label, &mut Budget::new()).map_or(true, |found| !found.is_empty())
-            });
-        }
+        new.or(old).into_iter().for_each(|object| self.learn_words(object));
+    }
+
+    /// Takes the names, labels and images of an object for the cluster's words.
+    pub(crate) fn learn_words(&self, object: &Value) {
+        let mut learnt = self.write();
+        let Learnt { known, vocabulary, .. } = &mut *learnt;
+        vocabulary.learn(object, |label| {
+            let finder = Finder { known, vocabulary: &Vocabulary::default() };
+            finder.find(label, &mut Budget::new()).map_or(true, |found| !found.is_empty())
+        });
     }
 
     /// Takes the name of an object for one of the cluster's words, before the object itself is compared.
@@ -182,23 +192,41 @@ impl Secrets {
         self.learn_former(object, &found);
     }
 
+    /// Looks for this value from now on, and for its parts, whatever they look like. False for one that is too short to be looked for.
+    pub(crate) fn learn_value(&self, namespace: Option<&str>, value: &[u8]) -> bool {
+        let Some(value) = essence(value) else { return false };
+        let parts = parts::parts(value);
+        let parts = parts.iter().filter_map(|part| essence(part)).filter(|part| looks_secret(part));
+        let mut learnt = self.write();
+        for value in std::iter::once(value).chain(parts) {
+            learnt.known.learn_former(namespace.unwrap_or_default(), value, |value| self.key.value_id(value));
+        }
+        true
+    }
+
     fn learn_former(&self, object: &Value, values: &[Vec<u8>]) {
         for value in values.iter().filter_map(|value| essence(value)).filter(|value| looks_secret(value)) {
             self.write().known.learn_former(namespace(object), value, |value| self.key.value_id(value));
         }
     }
 
-    /// A stored state of an object as it was before values were hidden, as far as `now` has them: a later state, or the same. They
-    /// are looked for again. So both states can be hidden with the same knowledge.
-    pub(crate) fn restore(&self, mut stored: Value, now: &Value) -> Value {
-        let found = former::restore(self.marker(now), &mut stored, now);
-        self.learn_former(now, &found);
-        stored
+    /// Looks for the values that a history knows by their hashes. Returns those that were made with another key.
+    pub(crate) fn restore(&self, prints: &[(String, Vec<u8>)]) -> Vec<Vec<u8>> {
+        let mut learnt = self.write();
+        let mut foreign = Vec::new();
+        for (namespace, sealed) in prints {
+            match Print::open(&self.key, sealed) {
+                Some(print) => learnt.known.restore(namespace, &print),
+                None => foreign.push(sealed.clone()),
+            }
+        }
+        foreign
     }
 
-    /// Whether a stored text may have something hidden in it.
-    pub(crate) fn may_hide(stored: &[u8]) -> bool {
-        stored.windows(former::BEGIN.len()).any(|window| window == former::BEGIN.as_bytes())
+    /// The hashes of what was learnt since the last time, with its namespace, and of what was forgotten, without one: for a history.
+    pub(crate) fn news(&self) -> Vec<(Option<String>, Vec<u8>)> {
+        let news = self.write().known.news();
+        news.into_iter().map(|(namespace, print)| (namespace, print.sealed(&self.key))).collect()
     }
 
     /// Secrets are watched from now on.
@@ -272,6 +300,38 @@ impl Secrets {
         Search::new(marker, Finder { known, vocabulary }).value(part);
     }
 
+    /// A stored text without values that have become known since; `None` where it has none.
+    pub(crate) fn text_again(&self, namespace: Option<&str>, text: &str) -> Option<String> {
+        let marker = Marker { key: &self.key, namespace: namespace.unwrap_or_default() };
+        let learnt = self.read();
+        let Learnt { known, vocabulary, .. } = &*learnt;
+        Search::new(marker, Finder { known, vocabulary }).text(text)
+    }
+
+    /// Hides what is at the paths that the user names, in stored differences. Whether there is any.
+    pub(crate) fn hide_differences(
+        &self,
+        gvk: &Gvk,
+        namespace: Option<&str>,
+        differences: &mut [Difference],
+    ) -> bool {
+        let marker = Marker { key: &self.key, namespace: namespace.unwrap_or_default() };
+        let mut hides = false;
+        for (_, pattern) in self.hidden.iter().filter(|(scope, _)| scope.matches(gvk)) {
+            for Difference { path, edit } in differences.iter_mut() {
+                if !pattern.covers(path) && pattern.below(path).is_none() {
+                    continue;
+                }
+                let steps = pattern.below(path).unwrap_or_default();
+                let before = edit.clone();
+                let line = |text: &str| (!text.contains('\n')).then(|| marker.hidden(text.as_bytes()));
+                edit.retext(&line, &|value| hide_steps(marker, value, path.field(), steps));
+                hides |= *edit != before;
+            }
+        }
+        hides
+    }
+
     /// Hides Secrets, and what is at the paths that the user names.
     fn hide_fields(&self, gvk: &Gvk, marker: Marker<'_>, object: &mut Value) {
         if is_secret(gvk, object) {
@@ -300,10 +360,6 @@ impl Secrets {
         Redacted::vouched(searched.unwrap_or_else(|| text.to_owned()))
     }
 
-    fn marker<'a>(&'a self, object: &'a Value) -> Marker<'a> {
-        Marker { key: &self.key, namespace: namespace(object) }
-    }
-
     fn read(&self) -> std::sync::RwLockReadGuard<'_, Learnt> {
         self.learnt.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -314,7 +370,7 @@ impl Secrets {
 
     fn paths<'a>(&'a self, gvk: &'a Gvk) -> impl Iterator<Item = &'a [Step]> {
         let paths = self.hidden.iter().filter(|(scope, _)| scope.matches(gvk));
-        paths.map(|(_, path)| until_document(path.steps()))
+        paths.map(|(_, path)| path.steps())
     }
 }
 
@@ -546,11 +602,6 @@ fn forget_elements(managed: &mut Value) {
 
 fn annotations(object: &mut Value) -> Option<&mut Map<String, Value>> {
     object.get_mut("metadata")?.get_mut("annotations")?.as_object_mut()
-}
-
-fn until_document(steps: &[Step]) -> &[Step] {
-    let end = steps.iter().position(|step| *step == Step::Document).unwrap_or(steps.len());
-    steps.get(..end).unwrap_or(steps)
 }
 
 impl fmt::Debug for Secrets {

@@ -12,6 +12,8 @@ pub(crate) const WITHIN: &str = "within";
 pub(crate) const SELECTORS: &str = "selectors";
 /// Runs had different selectors.
 pub(crate) const MIXED: &str = "*";
+/// The note of the time since when records may have values that became known later: a scrub that is to come, or has not come to its end.
+pub(crate) const UNSCRUBBED: &str = "unscrubbed";
 /// Prefix of the notes about resources that are not followed any more. The value is the time since when.
 pub(crate) const LEFT: &str = "left/";
 

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use kubediff_history::{
-    Batch, Body, ChangeRecord, Cluster, Error, History, ObjectId, Observation, Reader, Scope, Settings,
-    StateCursor, Version, What,
+    Batch, Body, ChangeRecord, Cluster, Error, History, Number, ObjectId, Observation, Reader, Scope,
+    Settings, StateCursor, Version, What,
 };
 use serde_json::Value;
 use tokio::sync::watch;
@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use crate::changes::change::metadata;
 use crate::follow::{Inbox, Kind, Raw, Resources, Synced, Within, say};
 use crate::history::notes;
-use crate::{Change, Compared, Epoch, Gap, KeyId, Origin, Profile, Redacted, Secrets, Sighting, Tally, Verb};
+use crate::{Change, Compared, Epoch, Gap, Origin, Profile, Redacted, Secrets, Sighting, Tally, Verb};
 use past::Past;
 
 /// Why nothing was watched before a process began.
@@ -37,12 +37,17 @@ const OBJECT: usize = 64 << 20;
 const FULL_AGAIN: Duration = Duration::from_secs(1);
 /// Resources that are listed so soon after the first one share its gap.
 const SAME_GAP: Duration = Duration::from_secs(5);
+/// Records of so long before a value became known are scrubbed.
+const SCRUBBED: Duration = Duration::from_secs(15 * 60);
 /// Stored states are read so many at a time.
 const PAGE: usize = 500;
 
 /// The history of a cluster, with what waits to be committed.
 pub(crate) struct Recorder {
     history: SharedHistory,
+    secrets: Secrets,
+    /// What is to be scrubbed when the batch is stored.
+    unscrubbed: Option<Timestamp>,
     reader: Reader,
     batch: Batch,
     bytes: usize,
@@ -72,6 +77,8 @@ pub(crate) struct SharedHistory {
     newest: watch::Sender<u64>,
     /// Why nothing can be written at present.
     trouble: watch::Sender<Option<String>>,
+    /// Since when records may have values that became known later.
+    unscrubbed: watch::Sender<Option<Timestamp>>,
 }
 
 impl SharedHistory {
@@ -85,6 +92,7 @@ impl SharedHistory {
             history: Arc::new(Mutex::new(history)),
             newest: watch::Sender::new(last),
             trouble: watch::Sender::default(),
+            unscrubbed: watch::Sender::default(),
         })
     }
 
@@ -98,10 +106,55 @@ impl SharedHistory {
         self.trouble.subscribe()
     }
 
+    /// Since when records may have values that became known later, as it changes.
+    pub(crate) fn unscrubbed(&self) -> watch::Receiver<Option<Timestamp>> {
+        self.unscrubbed.subscribe()
+    }
+
+    /// Scrubs what is marked as unscrubbed: the last `most` records at most, and those since the mark. Others write between its
+    /// steps. Blocks.
+    pub(crate) fn scrub(&self, most: u32, secrets: &Secrets, stop: &dyn Fn() -> bool) -> Result<(), Error> {
+        let Some(since) = self.unscrubbed.send_replace(None) else { return Ok(()) };
+        let mut scrub = self.lock().scrub_since(since, most)?;
+        while self.lock().scrub(&mut scrub, secrets)? {
+            give_way();
+            if stop() {
+                // The note stays: the next start begins again.
+                return Ok(());
+            }
+        }
+        let mut history = self.lock();
+        let mut batch = Batch::default();
+        if self.unscrubbed.borrow().is_none() {
+            batch.note(notes::UNSCRUBBED, "");
+        }
+        if scrub.masked() > 0 {
+            say(&format!("values that became known later were masked in {} versions", scrub.masked()));
+            batch.scrubbed(scrub, Timestamp::now(), "values of Secrets or paths to hide became known");
+        }
+        let number = history.commit(&batch)?;
+        drop(history);
+        self.grown(number);
+        Ok(())
+    }
+
+    fn grown(&self, number: Number) {
+        self.newest.send_if_modified(|newest| {
+            let grows = number.0 > *newest;
+            *newest = number.0.max(*newest);
+            grows
+        });
+    }
+
     /// The number of the newest record, as it grows.
     pub(crate) fn newest(&self) -> watch::Receiver<u64> {
         self.newest.subscribe()
     }
+}
+
+/// Leaves the history to others that wait for it. Without a pause, the same thread would lock it again before they wake.
+pub(crate) fn give_way() {
+    std::thread::sleep(Duration::from_millis(1));
 }
 
 impl Recorder {
@@ -111,7 +164,7 @@ impl Recorder {
     pub(crate) fn new(
         history: SharedHistory,
         cluster: Option<String>,
-        key: KeyId,
+        secrets: Secrets,
         within: Within,
         now: Timestamp,
         why: &'static str,
@@ -119,6 +172,13 @@ impl Recorder {
         let mut reader = history.lock().reader()?;
         let past = Past::read(&mut reader)?;
         let mut batch = Batch::default();
+        let key = secrets.key_id();
+        let unscrubbed = reader.notes()?.get(notes::UNSCRUBBED).and_then(|since| since.parse().ok());
+        // Before anything is learnt: a restart knows what the run before knew.
+        for foreign in secrets.restore(&reader.prints()?) {
+            batch.print(None, foreign);
+        }
+        secrets.news();
         if matches!(Epoch::since(past.key, key), Epoch::New { .. }) {
             let reason = "the key of the hashes was lost: those of before and after cannot be compared";
             batch.gap(past.watched_until.unwrap_or(now), now, None, reason);
@@ -127,8 +187,10 @@ impl Recorder {
         batch.note(notes::SELECTORS, past.selectors_to_note(&within));
         batch.note(notes::WITHIN, serde_json::to_string(&within).unwrap_or_default());
         let (firsts, names, synced) = (HashMap::new(), BTreeSet::new(), BTreeSet::new());
-        Ok(Self {
+        let mut recorder = Self {
             history,
+            secrets,
+            unscrubbed: None,
             reader,
             batch,
             bytes: 0,
@@ -142,7 +204,10 @@ impl Recorder {
             names,
             synced,
             why,
-        })
+        };
+        // A path to hide may be new, and the run before may have been killed before it was done.
+        recorder.scrub_since(unscrubbed.unwrap_or(now));
+        Ok(recorder)
     }
 
     /// Whether it is time to commit.
@@ -164,6 +229,14 @@ impl Recorder {
     /// When the history cannot be written. Nothing is lost: the next start finds the differences.
     pub(crate) fn commit(&mut self, inbox: &Inbox) -> Result<(), Error> {
         let mut waits: Option<(Timestamp, &str)> = None;
+        // With or before the records in which these values are hidden.
+        for (namespace, print) in self.secrets.news() {
+            if namespace.is_some() && self.unscrubbed.is_none() && self.history.unscrubbed.borrow().is_none()
+            {
+                self.scrub_since(Timestamp::now());
+            }
+            self.batch.print(namespace, print);
+        }
         while !self.batch.is_empty() {
             match self.store() {
                 Ok(()) => {}
@@ -192,15 +265,21 @@ impl Recorder {
         Ok(())
     }
 
+    /// A value became known at this time, or was about to.
+    fn scrub_since(&mut self, known: Timestamp) {
+        let since = known.checked_sub(SCRUBBED).unwrap_or(Timestamp::MIN);
+        self.batch.note(notes::UNSCRUBBED, since.to_string());
+        self.unscrubbed = Some(since);
+    }
+
     fn store(&mut self) -> Result<(), Error> {
         let number = self.history.lock().commit(&self.batch)?;
         self.batch = Batch::default();
         (self.bytes, self.is_urgent, self.committed) = (0, false, Instant::now());
-        self.history.newest.send_if_modified(|newest| {
-            let grows = number.0 > *newest;
-            *newest = number.0.max(*newest);
-            grows
-        });
+        self.history.grown(number);
+        if let Some(since) = self.unscrubbed.take() {
+            self.history.unscrubbed.send_replace(Some(since));
+        }
         Ok(())
     }
 
@@ -374,30 +453,20 @@ impl Recorder {
         while let Some(page) = pages.next(&mut self.reader)? {
             for before in page {
                 let name = (before.object.namespace.clone(), before.object.name.clone());
-                let mut stored = before.body.value();
                 let now = match names.get(&name) {
                     Some(uid) => {
                         let Some(raw) = firsts.remove(uid) else { continue };
-                        let is_same =
-                            raw.now().is_some_and(|now| now.resource_version().to_string() == before.rv);
-                        let may_hide = Secrets::may_hide(before.body.bytes());
-                        if is_same && !may_hide {
+                        if raw.now().is_some_and(|now| now.resource_version().to_string() == before.rv) {
                             continue;
                         }
                         let Some(now) = json(&raw) else { continue };
-                        if may_hide {
-                            stored = comparing.profile.secrets.restore(stored, &now);
-                        }
-                        if is_same {
-                            continue;
-                        }
                         Some(now)
                     }
                     None if deletions && self.within.has(before.object.namespace.as_deref()) => None,
                     // It may exist where we do not look.
                     None => continue,
                 };
-                let compared = comparing.compare(&sighting, Some(stored), now);
+                let compared = comparing.compare(&sighting, Some(before.body.value()), now);
                 self.found(kind, synced.at, Origin::Restart, &compared);
                 comparing.tell(compared);
             }

@@ -68,6 +68,24 @@ pub enum Edit {
     },
 }
 
+impl Edit {
+    /// Replaces values by `part`, and texts where `text` gives another one.
+    pub(crate) fn retext(&mut self, text: &dyn Fn(&str) -> Option<String>, part: &dyn Fn(&mut Value)) {
+        match self {
+            Self::Added { new: value } | Self::Removed { old: value } => part(value),
+            Self::Changed { old, new } => [old, new].into_iter().for_each(part),
+            Self::Text { lines } => lines.retext(text),
+            Self::Reordered { old, new, .. } => {
+                for key in old.iter_mut().chain(new) {
+                    if let Some(other) = text(key) {
+                        *key = other;
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// The differences between two objects, in the order of their fields' names.
 ///
 /// Maps are compared by key. Elements of lists are found again by what tells them apart: a container by its name, a

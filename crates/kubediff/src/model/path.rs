@@ -58,6 +58,19 @@ impl Path {
         self.0.pop();
     }
 
+    /// The path with other names, if `rename` gives one.
+    pub(crate) fn renamed(&self, rename: &dyn Fn(&str) -> Option<String>) -> Option<Self> {
+        let mut renamed = self.clone();
+        for segment in &mut renamed.0 {
+            if let Segment::Field(name) | Segment::Key(name) = segment
+                && let Some(other) = rename(name)
+            {
+                *name = other;
+            }
+        }
+        Some(renamed).filter(|renamed| renamed != self)
+    }
+
     /// The name of the field that holds the value, however deep in a list of it the value is.
     pub(crate) fn field(&self) -> Option<&str> {
         self.0.iter().rev().find_map(|segment| match segment {

@@ -64,7 +64,7 @@ impl Query {
             Self::History(Maintain::Check { source }) => source,
             Self::History(Maintain::Backup { source, .. }) => source,
             Self::History(Maintain::Stats { source, .. }) => source,
-            Self::History(Maintain::Migrate { .. }) => return None,
+            Self::History(Maintain::Migrate { .. } | Maintain::Scrub(_)) => return None,
         })
     }
 
@@ -434,6 +434,8 @@ pub enum Maintain {
         #[arg(value_name = "FILE")]
         file: PathBuf,
     },
+    /// Masks a value, or what is at a path, in everything that the file has; nothing else may write to it
+    Scrub(ScrubArgs),
     /// Shows size, times, and how far each sink is behind
     Stats {
         /// How to show it
@@ -443,4 +445,33 @@ pub enum Maintain {
         #[command(flatten)]
         source: SourceArgs,
     },
+}
+
+/// What to mask, and where.
+#[derive(Debug, Args)]
+#[command(group(clap::ArgGroup::new("what").required(true).multiple(true).args(["value", "path"])))]
+pub struct ScrubArgs {
+    /// The file
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+
+    /// The file that has the value, `-` for standard input: in all forms in which values of Secrets are found
+    #[arg(long, value_name = "FILE")]
+    pub value: Option<PathBuf>,
+
+    /// The path, as `hide` in the configuration has it: `spec.token`
+    #[arg(long, value_name = "PATH")]
+    pub path: Option<String>,
+
+    /// Only in objects of this resource
+    #[arg(long, value_name = "KIND")]
+    pub resource: Option<String>,
+
+    /// Only in objects of this namespace
+    #[arg(short = 'n', long, value_name = "NAME")]
+    pub namespace: Option<String>,
+
+    /// Only in objects of this name
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
 }

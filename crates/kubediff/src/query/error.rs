@@ -31,6 +31,20 @@ pub enum QueryError {
     /// The times contradict each other.
     #[error("{0}")]
     Period(String),
+    /// The key of the hashes cannot be used.
+    #[error(transparent)]
+    Key(crate::KeyFileError),
+    /// The value to mask cannot be read.
+    #[error("the value cannot be read from {}", file.display())]
+    Value {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The value to mask would be found everywhere.
+    #[error("a value of fewer than 8 bytes is in many texts by chance; mask it with --path")]
+    ShortValue,
     /// A newer kubediff has written what is asked for.
     #[error(transparent)]
     Form(#[from] UnknownForm),
@@ -110,9 +124,12 @@ impl QueryError {
             | Self::Path(_)
             | Self::Noise(_)
             | Self::Period(_)
+            | Self::ShortValue
             | Self::NoSource
             | Self::NoDaemon => Exit::Usage,
             Self::History(_)
+            | Self::Key(_)
+            | Self::Value { .. }
             | Self::Form(_)
             | Self::Nothing(_)
             | Self::Recording(_)

@@ -101,6 +101,16 @@ impl Log {
     fn record(&mut self, reader: &mut Reader, record: Record) -> Result<(), QueryError> {
         match (self.format, record) {
             (_, Record::Gap(gap)) => self.gap(gap),
+            (format, Record::Scrubbed(scrubbed)) => {
+                self.end()?;
+                match format {
+                    Format::Json => Ok(self.output.json(&Record::Scrubbed(scrubbed))?),
+                    _ => {
+                        let text = self.output.renderer.scrubbed(&scrubbed);
+                        Ok(self.output.text(&text)?)
+                    }
+                }
+            }
             (format, Record::Change(record)) => {
                 self.end()?;
                 match format {

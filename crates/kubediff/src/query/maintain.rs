@@ -37,7 +37,7 @@ pub(super) fn run(args: &Maintain, now: &Zoned) -> Result<(), QueryError> {
         }
         Maintain::Migrate { file } => {
             let name = escape(&file.display().to_string()).into_owned();
-            output.text(&match History::migrate(file)? {
+            output.text(&match History::migrate(file, None, |_| {})? {
                 Some(backup) => {
                     let backup = backup.display().to_string();
                     format!(
@@ -48,6 +48,8 @@ pub(super) fn run(args: &Maintain, now: &Zoned) -> Result<(), QueryError> {
                 None => format!("{name} has the format of this program already\n"),
             })?;
         }
+        // It has a file of its own: `scrub`.
+        Maintain::Scrub(_) => {}
         Maintain::Stats { output: format, source } => {
             stats(&mut source.open()?, *format, &mut output, now.time_zone())?;
         }

@@ -8,6 +8,7 @@ use super::args::SourceArgs;
 use super::error::QueryError;
 use crate::cluster::ClusterArgs;
 use crate::config::HistorySettings;
+use crate::history::mask::mask_again;
 
 /// The file, where the command line names neither a file nor a daemon. The chart sets it in the daemon's container.
 pub(super) const FILE: &str = "KUBEDIFF_HISTORY";
@@ -29,9 +30,11 @@ impl SourceArgs {
     /// Opens the file.
     pub(super) fn open(&self) -> Result<Reader, QueryError> {
         let file = self.file()?;
-        Reader::open(&file).map_err(|error| match error {
+        let mut reader = Reader::open(&file).map_err(|error| match error {
             kubediff_history::Error::Missing { path } if self.of_this_daemon => QueryError::Elsewhere(path),
             error => error.into(),
-        })
+        })?;
+        mask_again(&mut reader, &file)?;
+        Ok(reader)
     }
 }

@@ -136,6 +136,11 @@ impl Renderer {
         gap::gap(self, gap, one_line)
     }
 
+    /// A scrub of the history, on one line.
+    pub(crate) fn scrubbed(&self, scrubbed: &kubediff_history::Scrubbed) -> String {
+        gap::scrubbed(self, scrubbed)
+    }
+
     /// The date of `now`, as a line, if `before` was on another day.
     pub fn date(&self, before: Timestamp, now: Timestamp) -> Option<String> {
         let date = |at: Timestamp| at.to_zoned(self.time_zone.clone()).date();

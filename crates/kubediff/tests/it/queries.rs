@@ -4,6 +4,7 @@ mod blame;
 mod log;
 mod net;
 mod run;
+mod scrub;
 pub(crate) mod shop;
 mod states;
 mod truth;

@@ -49,6 +49,7 @@ fn log(file: &Path) -> Vec<String> {
             // The summary of an object that came or went has its age in it.
             if change.paths.is_empty() { text } else { format!("{text}: {}", change.summary) }
         }
+        Record::Scrubbed(scrubbed) => format!("scrubbed: {}", scrubbed.cause),
         Record::Gap(gap) => format!("gap {}: {}", gap.resource.as_deref().unwrap_or("all"), gap.reason),
     };
     records.iter().map(line).collect()

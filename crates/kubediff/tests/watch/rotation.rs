@@ -92,6 +92,100 @@ async fn k3_a_rotated_password_is_nowhere_whichever_is_written_first() {
     assert!(text.contains("pg://app:<hmac:"), "the rest of the text is there");
 }
 
+/// A daemon with a file sink; the folder has everything that it writes.
+async fn serve(shop: &Shop, folder: &Path, more: &'static str) -> Session {
+    let config = folder.join("kubediff.yaml");
+    let text = "watch: {resources: [cm, secrets]}\nhistory: {path: history.db}\nlisten: null\nsinks: {out: {file: {path: sink.jsonl}}}\n";
+    std::fs::write(&config, format!("{text}{more}")).unwrap();
+    let kubeconfig = shop.kubeconfig().to_owned();
+    let started = move || {
+        let mut session = Session::serve(&kubeconfig, &config);
+        session.note("watching");
+        session
+    };
+    tokio::task::spawn_blocking(started).await.unwrap()
+}
+
+/// Ends the daemon when its sink has this.
+async fn end_after(daemon: Session, folder: &Path, text: &str) {
+    while !std::fs::read_to_string(folder.join("sink.jsonl")).is_ok_and(|sent| sent.contains(text)) {
+        tokio::task::yield_now().await;
+    }
+    tokio::task::spawn_blocking(move || daemon.end_with("-TERM")).await.unwrap();
+}
+
+/// The Secret comes after the object with its value is stored.
+#[tokio::test(flavor = "multi_thread")]
+async fn k3_a_value_that_becomes_known_later_is_masked_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let shop = Shop::open().await;
+    let daemon = serve(&shop, folder.path(), "secrets: {wait: 1ms}\n").await;
+    shop.create("early", &format!("pg://app:{}@db/", value(1))).await;
+    shop.patch("early", &format!("pg://app:{}@db/x", value(1))).await;
+    end_after(daemon, folder.path(), "@db/x").await;
+    assert!(everything(folder.path()).0.contains(&value(1)), "nobody could know it");
+    shop.post(SECRETS, json!({"metadata": {"name": "db"}, "stringData": {"password": value(1)}})).await;
+    let sent = std::fs::read_to_string(folder.path().join("sink.jsonl")).unwrap().len();
+    let daemon = serve(&shop, folder.path(), "secrets: {wait: 1ms}\n").await;
+    end_after(daemon, folder.path(), "\"change\":\"scrubbed\"").await;
+    let (text, _) = everything(folder.path());
+    let (before, after) = text.split_at(sent);
+    assert!(before.contains(&value(1)) && !after.contains(&value(1)), "{after}");
+    assert!(after.contains("pg://app:<hmac:"), "the rest of the text is there: {after}");
+    let filter = Filter { gaps: true, ..Filter::default() };
+    let mut reader = Reader::open(folder.path().join("history.db")).unwrap();
+    let records = reader.records(&filter, &Page::oldest(100)).unwrap().records;
+    let is_scrub = |record: &kubediff_history::Record| matches!(record, kubediff_history::Record::Scrubbed(it) if it.masked == 2);
+    assert_eq!(records.iter().filter(|record| is_scrub(record)).count(), 1, "{records:?}");
+    assert_eq!(reader.check().unwrap().problems, [""; 0]);
+    for file in ["history.db", "history.db-wal"] {
+        let bytes = std::fs::read(folder.path().join(file)).unwrap_or_default();
+        let found = bytes.windows(value(1).len()).filter(|bytes| *bytes == value(1).as_bytes()).count();
+        assert_eq!(found, 0, "in {file}");
+    }
+}
+
+/// A new path to hide is hidden in what was stored before, too.
+#[tokio::test(flavor = "multi_thread")]
+async fn k3_a_new_path_to_hide_is_masked_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let shop = Shop::open().await;
+    let daemon = serve(&shop, folder.path(), "").await;
+    shop.create("early", "a plain word").await;
+    shop.patch("early", "another plain word").await;
+    end_after(daemon, folder.path(), "another plain").await;
+    let sent = std::fs::read_to_string(folder.path().join("sink.jsonl")).unwrap().len();
+    let daemon = serve(&shop, folder.path(), "hide: [{resource: cm, path: data.k}]\n").await;
+    end_after(daemon, folder.path(), "\"change\":\"scrubbed\"").await;
+    let (text, records) = everything(folder.path());
+    assert!(records >= 2 && !text[sent..].contains("plain word"), "{}", &text[sent..]);
+}
+
+/// A value that nothing mentions and that no Secret has any more, in an object that mentions it for the first time.
+#[tokio::test(flavor = "multi_thread")]
+async fn k3_a_restart_knows_former_values() {
+    let folder = tempfile::tempdir().unwrap();
+    let shop = Shop::open().await;
+    let secret = |at: usize| json!({"metadata": {"name": "db"}, "stringData": {"password": value(at)}});
+    shop.post(SECRETS, secret(1)).await;
+    let daemon = serve(&shop, folder.path(), "").await;
+    shop.send(Method::PATCH, &format!("{SECRETS}/db"), secret(2)).await;
+    end_after(daemon, folder.path(), "updated").await;
+    // It had the second value until it was written again, while nothing watched.
+    shop.send(Method::PATCH, &format!("{SECRETS}/db"), secret(3)).await;
+    let daemon = serve(&shop, folder.path(), "secrets: {wait: 1ms}\n").await;
+    for at in [1, 2, 3] {
+        shop.create(&format!("late-{at}"), &format!("pg://app:{}@db/", value(at))).await;
+    }
+    end_after(daemon, folder.path(), "late-3").await;
+    let (text, _) = everything(folder.path());
+    for at in [1, 2, 3] {
+        assert!(text.contains(&format!("late-{at}")) && !text.contains(&value(at)), "{at}: {text}");
+    }
+    let bytes = std::fs::read(folder.path().join("history.db")).unwrap();
+    assert!(!bytes.windows(8).any(|bytes| bytes == &value(1).as_bytes()[..8]), "no value is kept");
+}
+
 /// Attack 3: RBAC that comes a moment after the daemon. The first states are hidden all the same.
 #[tokio::test(flavor = "multi_thread")]
 async fn k3_nothing_is_recorded_while_the_secrets_must_not_be_listed() {

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use super::known::{Budget, Known, MIN_BYTES, TooMuch, ValueId};
+use super::key::ValueId;
+use super::known::{Budget, Known, MIN_BYTES, TooMuch};
 use super::readings::{self, Reading};
 use super::runs;
 use super::vocabulary::Vocabulary;

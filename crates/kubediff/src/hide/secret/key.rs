@@ -9,8 +9,6 @@ use hmac::{Hmac, KeyInit, Mac};
 use serde::{Serialize, Serializer};
 use sha2::Sha256;
 
-use super::known::ValueId;
-
 const BYTES: usize = 32;
 
 /// The first word of a key file's line.
@@ -33,6 +31,10 @@ pub struct HashKey([u8; BYTES]);
 /// It is recorded with hashes. Where it changes, an epoch begins: hashes before and after say nothing about each other.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KeyId(u32);
+
+/// Which value it is: its hash under the key of the installation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct ValueId(pub(super) u64);
 
 /// Whether hashes of a key continue those that were recorded before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,15 +135,22 @@ impl HashKey {
     ///
     /// When others may read the file, it holds something else, or it cannot be read or made.
     pub fn open(file: &Path) -> Result<Self, KeyFileError> {
-        match Self::read(file) {
-            Err(KeyFileError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
-            read => return read,
+        if let Some(key) = Self::existing(file)? {
+            return Ok(key);
         }
         let key = Self::random()?;
         match key.write(file) {
             Ok(()) => Ok(key),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Self::read(file),
             Err(source) => Err(KeyFileError::Io { path: file.to_owned(), doing: "written", source }),
+        }
+    }
+
+    /// The key in this file; `None` where there is none.
+    pub(crate) fn existing(file: &Path) -> Result<Option<Self>, KeyFileError> {
+        match Self::read(file) {
+            Err(KeyFileError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(None),
+            read => read.map(Some),
         }
     }
 
@@ -197,6 +206,24 @@ impl HashKey {
     pub(super) fn mark(&self, namespace: &str, value: ValueId) -> u32 {
         let hash = self.hash(&[namespace.as_bytes(), &[0], &value.0.to_be_bytes()]);
         hash.first_chunk().map_or(0, |start| u32::from_be_bytes(*start))
+    }
+
+    /// The salt and the key of the hashes that texts are searched by.
+    pub(super) fn of_search(&self) -> (u64, [u8; 16]) {
+        let hash = self.hash(&[b"kubediff: a search", &[0]]);
+        let salt = hash.first_chunk().map_or(0, |start| u64::from_be_bytes(*start));
+        (salt, hash.last_chunk().copied().unwrap_or_default())
+    }
+
+    /// What a print is called.
+    pub(super) fn name_of_print(&self, plain: &[u8]) -> [u8; 8] {
+        self.hash(&[b"kubediff: a print", &[0], plain]).first_chunk().copied().unwrap_or_default()
+    }
+
+    /// Makes a print unreadable, and readable again: at most 32 bytes.
+    pub(super) fn cover(&self, name: &[u8], plain: &[u8]) -> Vec<u8> {
+        let cover = self.hash(&[b"kubediff: the cover of a print", &[0], name]);
+        plain.iter().zip(cover).map(|(byte, cover)| byte ^ cover).collect()
     }
 
     fn hash(&self, parts: &[&[u8]]) -> [u8; 32] {

@@ -1,13 +1,17 @@
 //! The values that are looked for, without the values.
 //!
-//! Of each value only hashes are kept, under a key of this process: of its first bytes, by which a text is searched in one
+//! Of each value only hashes are kept, under the key of the installation: of its first bytes, by which a text is searched in one
 //! pass, and of its beginning. So neither an automaton of all values nor a copy of any of them lies in memory, and a value costs
-//! the same whether it has 8 bytes or a megabyte.
+//! the same whether it has 8 bytes or a megabyte. A history keeps the same hashes, so that a restart knows former values.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::hash::{BuildHasher, RandomState};
 use std::mem;
 use std::ops::Range;
+
+use siphasher::sip::SipHasher13;
+
+use super::key::{HashKey, ValueId};
+use super::print::Print;
 
 /// A shorter value is in half of all texts by chance.
 pub(super) const MIN_BYTES: usize = 8;
@@ -30,10 +34,6 @@ const ALL: usize = 100_000;
 
 /// Bits of the filter for each value.
 const FILTER_BITS: usize = 16;
-
-/// Which value it is: its hash under the key of the installation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct ValueId(pub(super) u64);
 
 /// Where a text holds a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,22 +67,27 @@ pub(super) struct TooMuch;
 
 /// The values that are looked for.
 pub(super) struct Known {
-    hasher: RandomState,
+    hasher: SipHasher13,
     /// Of the hash of first bytes, which is made at every byte of every text and so has to be cheap.
     salt: u64,
     /// One bit for the hash of the first bytes of each value, and for many others by chance.
     filter: Vec<u64>,
     /// By the hash of a value's first bytes: the lengths of the beginnings to compare, the longest first.
-    starts: HashMap<u64, Vec<u16>>,
+    starts: HashMap<u32, Vec<u16>>,
     /// By the hash of a value's beginning.
     patterns: HashMap<u64, Pattern>,
     values: HashMap<ValueId, Value>,
     namespaces: HashMap<String, Namespace>,
+    /// The difference from what a history has; `None` where there is no history.
+    news: Option<News>,
 }
+
+/// What was learnt, with the namespace, and what was forgotten, without one; in order.
+pub(super) type News = Vec<(Option<String>, Print)>;
 
 #[derive(Clone, Copy)]
 struct Pattern {
-    start: u64,
+    start: u32,
     prefix: u16,
     value: ValueId,
     bytes: usize,
@@ -111,22 +116,45 @@ struct Namespace {
     over: HashMap<String, usize>,
 }
 
-impl Default for Known {
-    fn default() -> Self {
-        let hasher = RandomState::new();
+impl Known {
+    pub(super) fn new(key: &HashKey) -> Self {
+        let (salt, hasher) = key.of_search();
         Self {
-            salt: hasher.hash_one("salt"),
-            hasher,
+            hasher: SipHasher13::new_with_key(&hasher),
+            salt,
             filter: Vec::new(),
             starts: HashMap::new(),
             patterns: HashMap::new(),
             values: HashMap::new(),
             namespaces: HashMap::new(),
+            news: None,
         }
     }
-}
 
-impl Known {
+    /// Looks for a value that a history knows by its hashes. Those that Secrets have are learnt again from them.
+    pub(super) fn restore(&mut self, namespace: &str, print: &Print) {
+        let key = print.beginning;
+        let is_new = !self.values.contains_key(&print.value);
+        let value =
+            self.values.entry(print.value).or_insert(Value { secrets: 0, former: 0, patterns: [None; 2] });
+        let Some(free) = value.patterns.iter_mut().find(|it| it.is_none()) else { return };
+        if self.patterns.contains_key(&key) {
+            return;
+        }
+        *free = Some(key);
+        let Print { start, prefix, value: id, bytes, .. } = *print;
+        self.patterns.insert(key, Pattern { start, prefix, value: id, bytes: bytes as usize, values: 1 });
+        self.begins(start, prefix);
+        if is_new {
+            value_is_former(&mut self.values, &mut self.namespaces, namespace, id);
+        }
+    }
+
+    /// What is learnt and forgotten from now on is kept for a history. Gives what has come together since the last time.
+    pub(super) fn news(&mut self) -> News {
+        self.news.replace(News::new()).unwrap_or_default()
+    }
+
     /// Takes `values` for those that this Secret has from now on, besides `unread` ones. Its former values become former ones.
     pub(super) fn learn(
         &mut self,
@@ -157,7 +185,7 @@ impl Known {
             }
             now.insert(id);
             if !before.contains(&id) {
-                self.value(id, value).secrets += 1;
+                self.value(namespace, id, value).secrets += 1;
             }
         }
         let of = self.namespaces.entry(namespace.to_owned()).or_default();
@@ -182,7 +210,7 @@ impl Known {
     pub(super) fn learn_former(&mut self, namespace: &str, value: &[u8], id: impl Fn(&[u8]) -> ValueId) {
         let id = id(value);
         if !self.values.contains_key(&id) {
-            self.value(id, value);
+            self.value(namespace, id, value);
             self.former(namespace, id);
         }
     }
@@ -198,14 +226,13 @@ impl Known {
     }
 
     fn former(&mut self, namespace: &str, id: ValueId) {
-        let Some(value) = self.values.get_mut(&id) else { return };
-        value.former += 1;
-        let of = self.namespaces.entry(namespace.to_owned()).or_default();
-        of.former.push_back(id);
-        let oldest = if of.former.len() > FORMER { of.former.pop_front() } else { None };
-        if let Some(oldest) = oldest
-            && let Some(value) = self.values.get_mut(&oldest)
+        value_is_former(&mut self.values, &mut self.namespaces, namespace, id);
+        // A restart may have found more: values that Secrets have, of which it knows only then that they do.
+        while let Some(of) = self.namespaces.get_mut(namespace)
+            && of.former.len() > FORMER
+            && let Some(oldest) = of.former.pop_front()
         {
+            let Some(value) = self.values.get_mut(&oldest) else { continue };
             value.former = value.former.saturating_sub(1);
             if value.former == 0 && value.secrets == 0 {
                 self.forget(oldest);
@@ -213,20 +240,23 @@ impl Known {
         }
     }
 
-    fn value(&mut self, id: ValueId, value: &[u8]) -> &mut Value {
+    fn value(&mut self, namespace: &str, id: ValueId, value: &[u8]) -> &mut Value {
         if !self.values.contains_key(&id) {
             let joined = unfolded(value);
-            let patterns = [self.pattern(id, value), joined.and_then(|joined| self.pattern(id, &joined))];
+            let patterns = [
+                self.pattern(namespace, id, value),
+                joined.and_then(|joined| self.pattern(namespace, id, &joined)),
+            ];
             self.values.insert(id, Value { secrets: 0, former: 0, patterns });
         }
         self.values.entry(id).or_insert(Value { secrets: 0, former: 0, patterns: [None; 2] })
     }
 
-    fn pattern(&mut self, id: ValueId, value: &[u8]) -> Option<u64> {
+    fn pattern(&mut self, namespace: &str, id: ValueId, value: &[u8]) -> Option<u64> {
         let start = self.mix(u64::from_be_bytes(*value.first_chunk()?));
         let beginning = value.get(..PREFIX).unwrap_or(value);
         let prefix = u16::try_from(beginning.len()).ok()?;
-        let key = self.hasher.hash_one(beginning);
+        let key = self.hasher.hash(beginning);
         let pattern = self.patterns.entry(key).or_insert(Pattern {
             start,
             prefix,
@@ -236,12 +266,22 @@ impl Known {
         });
         pattern.values += 1;
         // Of two values that begin alike, more is hidden rather than less.
-        pattern.bytes = pattern.bytes.max(value.len());
+        let before = pattern.bytes;
+        pattern.bytes = before.max(value.len());
+        if let Some(news) = &mut self.news {
+            let print = pattern.print(key);
+            if before != pattern.bytes {
+                news.push((None, Print { bytes: print_bytes(before), ..print }));
+            }
+            if pattern.values == 1 || before != pattern.bytes {
+                news.push((Some(namespace.to_owned()), print));
+            }
+        }
         self.begins(start, prefix);
         Some(key)
     }
 
-    fn begins(&mut self, start: u64, prefix: u16) {
+    fn begins(&mut self, start: u32, prefix: u16) {
         let lengths = self.starts.entry(start).or_default();
         if !lengths.contains(&prefix) {
             lengths.push(prefix);
@@ -251,26 +291,26 @@ impl Known {
         if self.filter.len() * 64 < self.starts.len() * FILTER_BITS {
             let bits = (self.starts.len() * FILTER_BITS * 4).next_power_of_two();
             self.filter = vec![0; bits / 64];
-            let starts: Vec<u64> = self.starts.keys().copied().collect();
+            let starts: Vec<u32> = self.starts.keys().copied().collect();
             starts.into_iter().for_each(|start| self.set(start));
         }
         self.set(start);
     }
 
-    fn set(&mut self, start: u64) {
+    fn set(&mut self, start: u32) {
         let (word, bit) = self.place(start);
         if let Some(word) = self.filter.get_mut(word) {
             *word |= bit;
         }
     }
 
-    fn mix(&self, start: u64) -> u64 {
-        (start ^ self.salt).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    /// The upper half is the well-mixed one, and does not say what the bytes were.
+    fn mix(&self, start: u64) -> u32 {
+        ((start ^ self.salt).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32
     }
 
-    fn place(&self, start: u64) -> (usize, u64) {
-        // The upper half is the well-mixed one.
-        let bit = usize::try_from(start >> 32).unwrap_or(0);
+    fn place(&self, start: u32) -> (usize, u64) {
+        let bit = start as usize;
         ((bit / 64) & self.filter.len().wrapping_sub(1), 1 << (bit % 64))
     }
 
@@ -281,7 +321,9 @@ impl Known {
             let Some(pattern) = self.patterns.get_mut(&key) else { continue };
             pattern.values -= 1;
             if pattern.values == 0 {
+                let print = pattern.print(key);
                 self.patterns.remove(&key);
+                self.news.iter_mut().for_each(|news| news.push((None, print)));
                 forgotten = true;
             }
         }
@@ -310,7 +352,7 @@ impl Known {
         for length in lengths {
             let Some(beginning) = text.get(at..at + usize::from(*length)) else { continue };
             budget.spend(beginning.len()).ok_or(TooMuch)?;
-            let pattern = self.patterns.get(&self.hasher.hash_one(beginning));
+            let pattern = self.patterns.get(&self.hasher.hash(beginning));
             if let Some(Pattern { value, bytes, .. }) = pattern.filter(|pattern| pattern.prefix == *length) {
                 let place = at..(at + bytes).min(text.len());
                 return Ok(Some(Hit { place, value: *value, bytes: *bytes }));
@@ -336,6 +378,28 @@ impl Known {
         }
         Ok(())
     }
+}
+
+impl Pattern {
+    fn print(&self, key: u64) -> Print {
+        let Self { start, prefix, value, bytes, .. } = *self;
+        Print { start, prefix, beginning: key, value, bytes: print_bytes(bytes) }
+    }
+}
+
+fn print_bytes(bytes: usize) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
+}
+
+fn value_is_former(
+    values: &mut HashMap<ValueId, Value>,
+    namespaces: &mut HashMap<String, Namespace>,
+    namespace: &str,
+    id: ValueId,
+) {
+    let Some(value) = values.get_mut(&id) else { return };
+    value.former += 1;
+    namespaces.entry(namespace.to_owned()).or_default().former.push_back(id);
 }
 
 /// Without line breaks and the white space around them, if there are any.

@@ -1,7 +1,6 @@
 //! The text that stands in a value's place.
 
-use super::key::HashKey;
-use super::known::ValueId;
+use super::key::{HashKey, ValueId};
 
 /// Makes marks for one namespace: those of another one differ, so that its readers cannot test guesses for values.
 #[derive(Clone, Copy)]

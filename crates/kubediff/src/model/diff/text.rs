@@ -55,6 +55,25 @@ pub enum Side {
 }
 
 impl TextEdit {
+    /// Replaces lines for which `text` gives others. A text that goes over lines takes all lines of its place.
+    pub(crate) fn retext(&mut self, text: &dyn Fn(&str) -> Option<String>) {
+        for hunk in &mut self.hunks {
+            for line in &mut hunk.lines {
+                if let Some(other) = text(&line.text) {
+                    line.text = other;
+                }
+            }
+            for side in [Side::Old, Side::New] {
+                let lines = hunk.lines.iter().filter(|line| line.side != side);
+                let joined = lines.map(|line| line.text.as_str()).collect::<Vec<_>>().join("\n");
+                if let Some(other) = text(&joined) {
+                    let first = other.lines().next().unwrap_or_default();
+                    hunk.lines.iter_mut().for_each(|line| first.clone_into(&mut line.text));
+                }
+            }
+        }
+    }
+
     /// Compares by lines.
     pub(crate) fn between(old: &str, new: &str) -> Self {
         let old: Vec<&str> = old.split_inclusive('\n').collect();

@@ -66,6 +66,13 @@ impl PathPattern {
         self.follow(path).filter(|rest| !rest.is_empty())
     }
 
+    /// The same up to the string that holds the document into which it leads.
+    pub(crate) fn until_document(mut self) -> Self {
+        let end = self.steps.iter().position(|step| *step == Step::Document);
+        self.steps.truncate(end.unwrap_or(self.steps.len()));
+        self
+    }
+
     fn follow(&self, path: &Path) -> Option<&[Step]> {
         let mut steps = self.steps.as_slice();
         for segment in path.segments() {

@@ -1,4 +1,6 @@
-//! The lines that show a gap.
+//! The lines that show a gap, or a scrub.
+
+use kubediff_history::Scrubbed;
 
 use super::header::{beginning, date_and_time, time};
 use super::painter::{BOLD, DIM, Painter, RED};
@@ -36,5 +38,17 @@ pub(super) fn gap(renderer: &Renderer, gap: &Gap, one_line: bool) -> String {
     }
     out.put(BOLD, &what).line();
     out.spaces(INDENT).put(DIM, &gap.cause).line();
+    out.finish()
+}
+
+/// `14:07:12  ! 12 versions were masked: values of Secrets became known (looked at #301 to #20301) #20302`.
+pub(super) fn scrubbed(renderer: &Renderer, scrubbed: &Scrubbed) -> String {
+    let Scrubbed { number, at, from, to, masked, cause } = scrubbed;
+    let mut out = Painter::default();
+    out.put(DIM, &beginning(renderer, *at)).spaces(2).put(RED.bold(), "!").spaces(1);
+    let versions = if *masked == 1 { "version was" } else { "versions were" };
+    out.put(BOLD, &format!("{masked} {versions} masked"))
+        .put(DIM, &format!(": {cause} (looked at #{from} to #{to}) #{number}"));
+    out.line();
     out.finish()
 }

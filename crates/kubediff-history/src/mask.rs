@@ -1,0 +1,49 @@
+//! What must not be in a history, and is taken out of what is read, or of what is stored.
+
+use serde_json::Value;
+
+use crate::body::Body;
+use crate::record::{ChangeRecord, ObjectId, Version};
+
+/// Takes out what must not be there, such as values of Secrets that became known later. What is taken out stays out: a mask of what
+/// is masked changes nothing.
+pub trait Mask: Send + Sync {
+    /// In the content of an object.
+    fn object(&self, object: &ObjectId, content: &mut Value);
+
+    /// In the details of a change.
+    fn change(&self, object: &ObjectId, details: Details<'_>);
+
+    /// In a text that is of no object.
+    fn text(&self, text: &mut String);
+}
+
+/// The texts of a change.
+#[derive(Debug)]
+pub struct Details<'a> {
+    /// Where the object differs.
+    pub paths: &'a mut Vec<String>,
+    /// How it differs, in the form of the writer.
+    pub diff: &'a mut Value,
+    /// The change in a few words.
+    pub summary: &'a mut String,
+}
+
+pub(crate) fn record(mask: &dyn Mask, record: &mut ChangeRecord) {
+    let ChangeRecord { object, paths, diff, summary, .. } = record;
+    mask.change(object, Details { paths, diff, summary });
+}
+
+pub(crate) fn version(mask: &dyn Mask, version: &mut Version) {
+    if let Some(body) = body(mask, &version.object, version.body.bytes()) {
+        version.body = Body::redacted(body);
+    }
+}
+
+/// The masked content; `None` where there is nothing to mask.
+pub(crate) fn body(mask: &dyn Mask, object: &ObjectId, bytes: &[u8]) -> Option<Vec<u8>> {
+    let content: Value = serde_json::from_slice(bytes).ok()?;
+    let mut masked = content.clone();
+    mask.object(object, &mut masked);
+    if masked == content { None } else { serde_json::to_vec(&masked).ok() }
+}

@@ -1,0 +1,98 @@
+//! Secrets that became known after something was stored, taken out of it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use kubediff_history::{Details, Error, Mask, ObjectId, Reader};
+use serde_json::Value;
+
+use crate::follow::say;
+use crate::model::diff::Difference;
+use crate::model::path::Path as FieldPath;
+use crate::{HashKey, Secrets};
+
+impl Mask for Secrets {
+    fn object(&self, object: &ObjectId, content: &mut Value) {
+        *content = self.redact(&object.gvk, content.take()).into_inner();
+    }
+
+    fn change(&self, object: &ObjectId, details: Details<'_>) {
+        let Details { paths, diff, summary } = details;
+        let namespace = object.namespace.as_deref();
+        let again = |text: &str| self.text_again(namespace, text);
+        let of_path = |path: &FieldPath| path.renamed(&again);
+        match serde_json::from_value::<Vec<Difference>>(diff.clone()) {
+            Ok(mut differences) => {
+                let hides = self.hide_differences(&object.gvk, namespace, &mut differences);
+                for difference in &mut differences {
+                    difference.edit.retext(&again, &|part| self.redact_again(namespace, part));
+                    if let Some(renamed) = of_path(&difference.path) {
+                        difference.path = renamed;
+                    }
+                }
+                if hides {
+                    *summary = format!("{} changed", paths.join(", "));
+                }
+                if let Ok(masked) = serde_json::to_value(&differences) {
+                    *diff = masked;
+                }
+            }
+            // There are none, or another version of kubediff has written them.
+            Err(_) => self.redact_again(namespace, diff),
+        }
+        for path in paths {
+            let parsed = path.parse::<FieldPath>();
+            if let Some(renamed) =
+                parsed.map_or_else(|_| again(path), |it| of_path(&it).map(|it| it.to_string()))
+            {
+                *path = renamed;
+            }
+        }
+        if let Some(masked) = again(summary) {
+            *summary = masked;
+        }
+    }
+
+    fn text(&self, text: &mut String) {
+        *text = self.redact_text(text).into_inner();
+    }
+}
+
+/// Knows the cluster's words from the objects that it sees.
+struct Asked(Secrets);
+
+impl Mask for Asked {
+    fn object(&self, object: &ObjectId, content: &mut Value) {
+        self.0.learn_words(content);
+        self.0.object(object, content);
+    }
+
+    fn change(&self, object: &ObjectId, details: Details<'_>) {
+        self.0.change(object, details);
+    }
+
+    fn text(&self, text: &mut String) {
+        Mask::text(&self.0, text);
+    }
+}
+
+/// From now on, the reader of this file shows no value that the history knows, as far as the key beside it is there.
+pub(crate) fn mask_again(reader: &mut Reader, file: &Path) -> Result<(), Error> {
+    let key = match HashKey::existing(&HashKey::file_beside(file)) {
+        Ok(Some(key)) => key,
+        Ok(None) => return Ok(()),
+        Err(error) => {
+            say(&format!("what became known later than it was stored is not hidden: {error}"));
+            return Ok(());
+        }
+    };
+    let prints = reader.prints()?;
+    if prints.is_empty() {
+        return Ok(());
+    }
+    let secrets = Secrets::new(key);
+    reader.words()?.iter().for_each(|name| secrets.learn_name(name));
+    secrets.restore(&prints);
+    reader.mask(Arc::new(Asked(secrets)));
+    Ok(())
+}

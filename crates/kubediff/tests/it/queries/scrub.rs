@@ -1,0 +1,118 @@
+//! Issue 19, section 2: values that must not be in a history, and values that became known after they were stored.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::run::{outputs, run};
+use super::world::World;
+
+const VALUE: &str = "rQ7-00042-zzKw9";
+
+fn map(rv: u64, data: &Value) -> Value {
+    json!({"apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "app", "namespace": "shop", "uid": "m", "resourceVersion": rv.to_string()}, "data": data})
+}
+
+/// Three states of one object; the second and the third have the value.
+fn fill(path: &Path) {
+    let mut world = World::open(path, [7; 32]);
+    world.wrote("10:00:00", "helm", map(1, &json!({"url": "pg://app:none@db/", "token": "a"})));
+    world.wrote(
+        "10:01:00",
+        "helm",
+        map(2, &json!({"url": format!("pg://app:{VALUE}@db/"), "token": "plain"})),
+    );
+    world.wrote(
+        "10:02:00",
+        "helm",
+        map(3, &json!({"url": format!("pg://app:{VALUE}@db/x"), "token": "plain", VALUE: "a\nb"})),
+    );
+}
+
+/// Everything that the questions say of it.
+fn answers(path: &Path) -> String {
+    let asked: &[&[&str]] = &[
+        &["log", "-p"],
+        &["log", "-o", "json"],
+        &["show", "cm/app", "-n", "shop", "-o", "yaml"],
+        &["show", "#2", "-o", "json"],
+        &["get", "cm", "-n", "shop", "-o", "json", "--at", "2026-03-01T10:01:30Z"],
+        &["diff", "-n", "shop", "--from", "2026-03-01T10:00:30Z", "-o", "json"],
+        &["blame", "cm/app", "-n", "shop"],
+    ];
+    asked.iter().map(|arguments| run(path, arguments)).collect()
+}
+
+#[test]
+fn k3_the_command_masks_a_value_in_everything() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("history.db");
+    let file = path.to_str().unwrap();
+    fill(&path);
+    std::fs::copy(&path, folder.path().join("history.db-format-1")).unwrap();
+    assert!(answers(&path).contains(VALUE));
+    let value = folder.path().join("value");
+    std::fs::write(&value, format!("{VALUE}\n")).unwrap();
+    let (out, err, code) = outputs(&path, &["history", "scrub", file, "--value", value.to_str().unwrap()]);
+    assert_eq!(code, 0, "{err}");
+    assert!(out.starts_with("2 versions in ") && out.ends_with(" were masked\n"), "{out}");
+    assert!(err.contains("not reached: history.db-format-1") && err.contains("backups, recordings"), "{err}");
+    let said = answers(&path);
+    assert!(!said.contains(VALUE) && said.contains("pg://app:<hmac:"), "{said}");
+    let log = run(&path, &["log"]);
+    assert!(
+        log.contains("2 versions were masked: by `kubediff history scrub` (looked at #1 to #3) #4"),
+        "{log}"
+    );
+    assert!(run(&path, &["history", "check"]).contains("The history is sound."));
+    let bytes = std::fs::read(&path).unwrap();
+    assert!(!bytes.windows(VALUE.len()).any(|bytes| bytes == VALUE.as_bytes()), "in the bytes of the file");
+
+    // What has the value after that, perhaps of a daemon that does not know it, is masked where it is shown, as long as the key is there.
+    let mut world = World::open(&path, [7; 32]);
+    world.wrote("10:03:00", "helm", map(1, &json!({"url": format!("pg://again:{VALUE}@db/x")})));
+    drop(world);
+    let said = answers(&path);
+    assert!(!said.contains(VALUE) && said.contains("pg://again:<hmac:"), "{said}");
+    std::fs::remove_file(folder.path().join("history.db.key")).unwrap();
+    assert!(answers(&path).contains(VALUE), "without the key nobody can know it");
+}
+
+#[test]
+fn k3_the_command_masks_a_path_in_everything() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("history.db");
+    let file = path.to_str().unwrap();
+    fill(&path);
+    let scrub =
+        |more: &[&str]| run(&path, &[&["history", "scrub", file, "--path", "data.token"], more].concat());
+    let said = scrub(&["--resource", "cm", "-n", "other"]);
+    assert!(said.starts_with("0 versions in "), "{said}");
+    let said = scrub(&["--resource", "cm", "-n", "shop", "--name", "app"]);
+    assert!(said.starts_with("3 versions in "), "{said}");
+    let said = answers(&path);
+    assert!(!said.contains("plain") && said.contains(VALUE), "{said}");
+    assert!(said.contains("data.token: <hmac:") && said.contains(r#""token":"<hmac:"#), "{said}");
+    assert!(run(&path, &["history", "check"]).contains("The history is sound."));
+}
+
+#[test]
+fn k3_the_command_says_what_it_cannot_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("history.db");
+    let file = path.to_str().unwrap();
+    fill(&path);
+    let short = folder.path().join("value");
+    std::fs::write(&short, "hunter2").unwrap();
+    let said = run(&path, &["history", "scrub", file, "--value", short.to_str().unwrap()]);
+    assert!(
+        said.contains("a value of fewer than 8 bytes is in many texts by chance")
+            && said.ends_with("exit 2\n"),
+        "{said}"
+    );
+    let world = World::open(&path, [7; 32]);
+    let said = run(&path, &["history", "scrub", file, "--path", "data.token"]);
+    assert!(said.contains("is in use: another process writes to it"), "{said}");
+    drop(world);
+}
