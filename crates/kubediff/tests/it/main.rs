@@ -12,6 +12,7 @@ mod keys;
 mod leaks;
 mod matrix;
 mod noise;
+mod ordinary;
 mod patches;
 mod queries;
 mod random;

@@ -4,6 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::Value;
 
+use super::ordinary;
 use super::readings::percent_decoded;
 use crate::model::document;
 
@@ -24,7 +25,7 @@ pub(super) fn parts(value: &[u8]) -> Vec<Vec<u8>> {
 fn add_parts(value: &[u8], depth: usize, found: &mut Vec<Vec<u8>>) {
     let Some(depth) = depth.checked_sub(1) else { return };
     let Ok(text) = str::from_utf8(value) else { return };
-    if text.len() > LONGEST {
+    if text.len() > LONGEST || ordinary::is_time(text) {
         return;
     }
     let mut add = |part: &[u8]| {

@@ -7,7 +7,7 @@ use std::mem;
 use serde_json::Value;
 
 use super::known::MIN_BYTES;
-use super::ordinary::has_two_classes;
+use super::ordinary::{has_two_classes, is_measure};
 use crate::model::gvk::Gvk;
 
 /// The number of words of each generation that have waited once.
@@ -105,17 +105,6 @@ fn may_be_secret(word: &str) -> bool {
         && has_two_classes(word.as_bytes())
         && !is_measure(word)
         && !is_sentence_part(word)
-}
-
-/// `2026-03-01T14:03:22Z`, `1h30m0s`, `128974848Ki`, `10.0.0.1:8080`: numbers, with at most two letters between them.
-fn is_measure(word: &str) -> bool {
-    let letters = word.split(|c: char| !c.is_ascii_alphabetic());
-    word.starts_with(|c: char| c.is_ascii_digit())
-        && letters.into_iter().all(|letters| letters.len() <= 2)
-        && {
-            let digits = word.bytes().filter(u8::is_ascii_digit).count();
-            2 * digits > word.len()
-        }
 }
 
 /// `Available`, `MinimumReplicasAvailable`: letters alone, of which at most every third is a capital.
