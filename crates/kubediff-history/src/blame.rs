@@ -131,13 +131,10 @@ impl<'a> Blaming<'a> {
     }
 }
 
-/// The managers that own the field in this version. Which of them set it, and when, is not known.
+/// The managers that own the field in this version; if nobody does, those that own a node that it is in. Which of them set it, and when,
+/// is not known.
 fn owners(object: &Value, pointer: &str) -> Vec<Manager> {
     let entries = object.pointer("/metadata/managedFields").and_then(Value::as_array);
-    let owners = entries
-        .into_iter()
-        .flatten()
-        .filter(|entry| entry.get("fieldsV1").is_some_and(|fields| owns(fields, object, pointer)));
     let text = |entry: &Value, name: &str| entry.get(name).and_then(Value::as_str).map(str::to_owned);
     let manager = |entry: &Value| {
         Some(Manager {
@@ -148,7 +145,14 @@ fn owners(object: &Value, pointer: &str) -> Vec<Manager> {
             probable: true,
         })
     };
-    owners.filter_map(manager).collect()
+    let of = |by_node: bool| {
+        let owns = |entry: &&Value| {
+            entry.get("fieldsV1").is_some_and(|fields| owns(fields, by_node, object, pointer))
+        };
+        entries.into_iter().flatten().filter(owns).filter_map(manager).collect::<Vec<_>>()
+    };
+    let owners = of(false);
+    if owners.is_empty() { of(true) } else { owners }
 }
 
 /// The managers that own the field in this version; all of them when none does.
@@ -164,20 +168,20 @@ fn authors(wrote: &[Manager], object: &Value, pointer: &str) -> Vec<Manager> {
             text(entry, "manager").as_deref() == Some(manager.manager.as_str())
                 && text(entry, "operation").as_deref() == Some(manager.operation.as_str())
                 && text(entry, "subresource") == manager.subresource
-                && entry.get("fieldsV1").is_some_and(|fields| owns(fields, object, pointer))
+                && entry.get("fieldsV1").is_some_and(|fields| owns(fields, true, object, pointer))
         })
     };
     let owners: Vec<Manager> = wrote.iter().filter(owns_it).cloned().collect();
     if owners.is_empty() { wrote.to_vec() } else { owners }
 }
 
-/// Whether `fields` (FieldsV1) has what is at `pointer` in `value`.
-fn owns(fields: &Value, value: &Value, pointer: &str) -> bool {
+/// Whether `fields` (FieldsV1) has what is at `pointer` in `value`. A map or list without fields of its own is owned as a whole, or is a node
+/// in which others own the fields.
+fn owns(fields: &Value, by_node: bool, value: &Value, pointer: &str) -> bool {
     let Some(rest) = pointer.strip_prefix('/') else { return true };
     let Some(owned) = fields.as_object() else { return false };
-    // A field without fields of its own is owned as a whole.
     if owned.is_empty() {
-        return true;
+        return by_node;
     }
     let (token, rest) = match rest.find('/') {
         Some(at) => rest.split_at(at),
@@ -187,11 +191,11 @@ fn owns(fields: &Value, value: &Value, pointer: &str) -> bool {
     match value {
         Value::Object(map) => {
             let inside = owned.get(&format!("f:{token}")).zip(map.get(&token));
-            inside.is_some_and(|(fields, value)| owns(fields, value, rest))
+            inside.is_some_and(|(fields, value)| owns(fields, by_node, value, rest))
         }
         Value::Array(list) => {
             let Some(element) = token.parse().ok().and_then(|at: usize| list.get(at)) else { return false };
-            owned.iter().any(|(key, fields)| is_element(key, element) && owns(fields, element, rest))
+            owned.iter().any(|(key, fields)| is_element(key, element) && owns(fields, by_node, element, rest))
         }
         _ => false,
     }
@@ -231,7 +235,7 @@ mod tests {
             ("/metadata/finalizers/0", true),
             ("/metadata/labels/a~1b", true),
         ] {
-            assert_eq!(owns(&fields, &object, pointer), expected, "{pointer}");
+            assert_eq!(owns(&fields, true, &object, pointer), expected, "{pointer}");
         }
     }
 }

@@ -6,6 +6,8 @@ use serde_json::Value;
 
 pub use kubediff_history::Manager;
 
+use owner::Part;
+
 mod owner;
 
 /// The managers that turned `old` into `new`: those whose entry in `metadata.managedFields` is new, has a newer time,
@@ -35,10 +37,9 @@ pub fn managers(old: Option<&Value>, new: Option<&Value>) -> Vec<Manager> {
     managers
 }
 
-/// The one manager that owns what differs, if all of it has one. It may not have removed what else is gone.
+/// The one manager that owns what came or changed, if all of it has one. It may not have removed what else is gone.
 fn owner_of_the_difference(old: &Value, new: &Value) -> Option<Manager> {
-    let now = |entry: &&Value| owner::owns_a_difference(fields(entry), Some(old), Some(new));
-    match distinct(entries(new).iter().filter(now)).as_slice() {
+    match owners(entries(new), Part::Came, old, new).as_slice() {
         [owner] => Some(Manager { probable: true, ..owner.clone() }),
         _ => None,
     }
@@ -46,8 +47,17 @@ fn owner_of_the_difference(old: &Value, new: &Value) -> Option<Manager> {
 
 /// The managers that owned what is in `old` alone. Who removed it is unknown, unless [`managers`] says so.
 pub(crate) fn former_owners(old: &Value, new: &Value) -> Vec<Manager> {
-    let before = |entry: &&Value| owner::owns_what_is_gone(fields(entry), Some(old), Some(new));
-    distinct(entries(old).iter().filter(before))
+    owners(entries(old), Part::Gone, old, new)
+}
+
+/// Those that own the fields themselves; if nobody does, those that own the nodes that they are in.
+fn owners(entries: &[Value], part: Part, old: &Value, new: &Value) -> Vec<Manager> {
+    let of = |by_node: bool| {
+        let owns = |entry: &&Value| owner::owns(fields(entry), part, by_node, Some(old), Some(new));
+        distinct(entries.iter().filter(owns))
+    };
+    let owners = of(false);
+    if owners.is_empty() { of(true) } else { owners }
 }
 
 fn fields(entry: &Value) -> &Value {

@@ -255,6 +255,82 @@ fn k7_a_removal_is_nobodys_but_the_former_owner_is_named() {
     assert!(found[0].probable && found[0].manager == "helm", "{found:?}");
 }
 
+/// The second attack: an entry that is left with the node of a map or of a list owns nothing of what is below it. The entries are those
+/// of the API server.
+#[test]
+fn k7_the_owner_of_a_node_has_not_removed_what_others_owned() {
+    let object = |entries: Value, fields: Value| {
+        let mut object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}});
+        object["metadata"]["managedFields"] = entries
+            .as_object()
+            .unwrap()
+            .iter()
+            .map(|(manager, fields)| json!({"manager": manager, "operation": "Update", "time": "2026-03-01T12:00:00Z", "fieldsV1": fields}))
+            .collect();
+        fields.as_object().unwrap().iter().for_each(|(name, value)| object[name] = value.clone());
+        object
+    };
+    let key = |name: &str| format!("k:{}", json!({"name": name}));
+    let two = json!({"f:data": {"f:x": {}}});
+    let elements = |names: &[&str]| json!({"list": names.iter().map(|name| json!({"name": name, "v": 1})).collect::<Vec<_>>()});
+    let of_two = json!({"f:list": {key("x"): {".": {}, "f:name": {}, "f:v": {}}}});
+    let cases = [
+        // `three` removed y.
+        (
+            object(
+                json!({"one": {"f:data": {".": {}, "f:y": {}}}, "two": two}),
+                json!({"data": {"x": "2", "y": "1"}}),
+            ),
+            object(json!({"one": {"f:data": {}}, "two": two}), json!({"data": {"x": "2"}})),
+            "one",
+        ),
+        // `one` never had y.
+        (
+            object(
+                json!({"one": {"f:data": {}}, "two": {"f:data": {"f:x": {}, "f:y": {}}}}),
+                json!({"data": {"x": "2", "y": "1"}}),
+            ),
+            object(json!({"one": {"f:data": {}}, "two": two}), json!({"data": {"x": "2"}})),
+            "two",
+        ),
+        // An element of a list with keys.
+        (
+            object(
+                json!({"one": {"f:list": {".": {}, key("y"): {".": {}, "f:name": {}, "f:v": {}}}}, "two": of_two}),
+                elements(&["x", "y"]),
+            ),
+            object(json!({"one": {"f:list": {}}, "two": of_two}), elements(&["x"])),
+            "one",
+        ),
+        // The order of one.
+        (
+            object(json!({"one": {"f:list": {}}, "two": of_two}), elements(&["x", "y"])),
+            object(json!({"one": {"f:list": {}}, "two": of_two}), elements(&["y", "x"])),
+            "",
+        ),
+    ];
+    for (old, new, owner) in cases {
+        assert_eq!(managers(Some(&old), Some(&new)), [], "{old} {new}");
+        let json = serde_json::to_value(change(Some(&old), Some(&new)).unwrap()).unwrap();
+        assert_eq!(json["managers"], json!([]));
+        let owners: Vec<&str> =
+            json["owners"].as_array().into_iter().flatten().filter_map(|it| it["manager"].as_str()).collect();
+        assert_eq!(owners.join(","), owner, "{json}");
+    }
+    // A list or a map that nobody shares is owned as a whole, and a second write within a second adds to it.
+    let whole = |args: Value| object(json!({"edit": {"f:args": {}}}), json!({"args": args}));
+    for (old, new, manager) in [
+        (json!(["a"]), json!(["b"]), "edit"),
+        (json!({"a": 1}), json!({"a": 2}), "edit"),
+        (json!(["a", "b"]), json!(["a"]), ""),
+    ] {
+        let found = managers(Some(&whole(old)), Some(&whole(new)));
+        let names: Vec<&str> = found.iter().map(|it| it.manager.as_str()).collect();
+        assert_eq!(names.join(","), manager);
+        assert!(found.iter().all(|it| it.probable));
+    }
+}
+
 fn merged(
     old: Option<&Value>,
     new: Option<&Value>,

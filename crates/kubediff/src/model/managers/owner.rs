@@ -2,32 +2,56 @@
 
 use serde_json::Value;
 
-/// Whether a field that these `fieldsV1` own differs between the two states.
-pub(super) fn owns_a_difference(fields: &Value, old: Option<&Value>, new: Option<&Value>) -> bool {
-    differs(fields, old, new, false)
+/// What of two states an entry is asked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    /// What came, or has another value.
+    Came,
+    /// What is in the old state alone.
+    Gone,
 }
 
-/// Whether a field that these `fieldsV1` own is in the old state alone.
-pub(super) fn owns_what_is_gone(fields: &Value, old: Option<&Value>, new: Option<&Value>) -> bool {
-    differs(fields, old, new, true)
-}
-
-fn differs(fields: &Value, old: Option<&Value>, new: Option<&Value>, gone: bool) -> bool {
+/// Whether these `fieldsV1` own a part of the difference. `{}` of a map or list means the node alone when others own what is in it, and
+/// all of it when the API takes it for one value: `by_node` takes it for all.
+pub(super) fn owns(
+    fields: &Value,
+    part: Part,
+    by_node: bool,
+    old: Option<&Value>,
+    new: Option<&Value>,
+) -> bool {
     let Some(fields) = fields.as_object() else { return false };
     if fields.is_empty() {
-        return old != new && (!gone || new.is_none());
+        let is_node = |value: Option<&Value>| value.is_some_and(|it| it.is_object() || it.is_array());
+        return (by_node || !is_node(old) && !is_node(new))
+            && match part {
+                Part::Came => new.is_some_and(|new| adds(old, new)),
+                Part::Gone => old.is_some() && new.is_none(),
+            };
     }
+    let is_part = |was: bool, is: bool| match part {
+        Part::Came => !was && is,
+        Part::Gone => was && !is,
+    };
     fields.iter().any(|(step, inside)| match step.split_once(':') {
-        Some(("f", name)) => differs(inside, field(old, name), field(new, name), gone),
-        Some(("k", keys)) => differs(inside, element(old, keys), element(new, keys), gone),
-        Some(("v", value)) => {
-            let (old, new) = (member(old, value), member(new, value));
-            old != new && (!gone || !new)
-        }
+        Some(("f", name)) => owns(inside, part, by_node, field(old, name), field(new, name)),
+        Some(("k", keys)) => owns(inside, part, by_node, element(old, keys), element(new, keys)),
+        Some(("v", value)) => is_part(member(old, value), member(new, value)),
         // The value itself, without what is in it.
-        None if step == "." => old.is_some() != new.is_some() && (!gone || new.is_none()),
+        None if step == "." => is_part(old.is_some(), new.is_some()),
         _ => false,
     })
+}
+
+/// Whether there is anything new. Anybody may remove or reorder what others own, and leaves no trace.
+fn adds(old: Option<&Value>, new: &Value) -> bool {
+    match (old, new) {
+        (Some(Value::Object(old)), Value::Object(new)) => {
+            new.iter().any(|(name, new)| adds(old.get(name), new))
+        }
+        (Some(Value::Array(old)), Value::Array(new)) => new.iter().any(|element| !old.contains(element)),
+        (old, new) => old != Some(new),
+    }
 }
 
 fn field<'a>(value: Option<&'a Value>, name: &str) -> Option<&'a Value> {
