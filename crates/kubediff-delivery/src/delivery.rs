@@ -90,10 +90,16 @@ pub struct Delivery {
     closed_until: Option<Instant>,
     trouble: Option<Trouble>,
     suspicion: Suspicion,
-    /// When a record was given up, unless the sink has accepted another one since. Perhaps the sink refuses everything.
+    /// How often the sink has accepted something.
+    accepted: u64,
+    /// How often it has refused a record that was alone since then. Perhaps it refuses everything.
+    refused: u32,
+    /// The record that it was each time.
+    only: Option<u64>,
+    /// Whether no record was given up since then.
+    is_fresh: bool,
+    /// When a record was given up although the sink had accepted no other one.
     given_up: Option<Instant>,
-    /// It does.
-    refuses_all: bool,
 }
 
 #[derive(Debug)]
@@ -115,6 +121,7 @@ enum Kind {
 struct Late {
     entry: Entry,
     failures: u32,
+    not_before: Option<Instant>,
 }
 
 /// Failures in a row.
@@ -151,8 +158,11 @@ impl Delivery {
             closed_until: None,
             trouble: None,
             suspicion: Suspicion::default(),
+            accepted: 0,
+            refused: 0,
+            only: None,
+            is_fresh: false,
             given_up: None,
-            refuses_all: false,
         }
     }
 
@@ -187,13 +197,13 @@ impl Delivery {
         read
     }
 
-    /// Sends a dead letter again, before other records. It is a dead letter again if the sink refuses it, or fails with it
-    /// [as often](Policy::refusals) as it may refuse a record.
+    /// Sends a dead letter again, before other records. It is a dead letter again if the sink, which accepts others, refuses it, or
+    /// fails with it [as often](Policy::refusals) as it may refuse a record.
     pub fn resend(&mut self, entry: Entry) {
         if self.late.iter().any(|late| late.entry.number == entry.number) {
             return;
         }
-        self.late.push_back(Late { entry, failures: 0 });
+        self.late.push_back(Late { entry, failures: 0, not_before: None });
     }
 
     /// All records up to this one are settled. It may be ahead of what was stored.
@@ -229,7 +239,7 @@ impl Delivery {
     /// Whether the sink refuses every record, so that none is to blame.
     #[must_use]
     pub fn refuses_all(&self) -> bool {
-        self.refuses_all
+        self.refused >= self.policy.refusals
     }
 
     /// The next step at this time.
@@ -253,7 +263,10 @@ impl Delivery {
         }
         match self.send_next(now) {
             Some(batch) => Action::Send(batch),
-            None => Action::Wait { until: self.window.next_due() },
+            None => {
+                let late = self.late.front().and_then(|late| late.not_before);
+                Action::Wait { until: self.window.next_due().into_iter().chain(late).min() }
+            }
         }
     }
 
@@ -272,12 +285,13 @@ impl Delivery {
 
     fn send_next(&mut self, now: Instant) -> Option<Batch> {
         // Dead letters show nothing about a sink that refuses everything: it may refuse them for good.
-        if self.refuses_all
-            && let Some(batch) = self.send_first(now)
+        if self.refuses_all()
+            && let Some(number) = self.window.least_refused()
         {
-            return Some(batch);
+            return Some(self.batch(vec![number], Kind::Usual, false, now));
         }
-        if let Some(late) = self.late.front() {
+        let is_due = |late: &&Late| late.not_before.is_none_or(|time| time <= now);
+        if let Some(late) = self.late.front().filter(is_due) {
             let numbers = vec![late.entry.number];
             self.begin(&numbers, Kind::Late, now);
             return Some(Batch { numbers, is_digest: false, is_late: true, missing: Vec::new() });
@@ -295,12 +309,6 @@ impl Delivery {
             }
         }
         self.send_usual(most, now)
-    }
-
-    /// The first record alone, to see whether the sink takes records again.
-    fn send_first(&mut self, now: Instant) -> Option<Batch> {
-        let numbers = self.window.batch(1, usize::MAX, now, &HashSet::new());
-        (!numbers.is_empty()).then(|| self.batch(numbers, Kind::Usual, false, now))
     }
 
     fn send_usual(&mut self, most: usize, now: Instant) -> Option<Batch> {
@@ -338,10 +346,19 @@ impl Delivery {
         match answer {
             Answer::Accepted => self.accepted(flight, now),
             Answer::Refused { reason } => {
-                self.trouble = self.trouble.take().filter(|_| self.refuses_all);
-                self.refused(&flight, &reason, now);
-                if self.refuses_all {
-                    self.fail(format!("it refuses every record: {reason}").into(), None, now);
+                let before = self.trouble.take();
+                let was_alone = flight.numbers.len() == 1 && flight.kind != Kind::Late;
+                if !self.refused(&flight, &reason, self.accepted, now) && was_alone {
+                    let number = flight.numbers.first().copied();
+                    self.only = number.filter(|_| self.refused == 0 || self.only == number);
+                    self.refused += 1;
+                    if self.refuses_all() {
+                        self.trouble = before.filter(|_| self.refused > self.policy.refusals);
+                        self.fail(format!("it refuses every record: {reason}").into(), None, now);
+                    } else {
+                        let reason = format!("it refuses a record: {reason}").into();
+                        self.trouble = Some(Trouble { times: 0, reason });
+                    }
                 }
             }
             Answer::Busy { wait } => {
@@ -369,7 +386,7 @@ impl Delivery {
                 let Some(late) = self.late.front_mut() else { return };
                 late.failures += 1;
                 if late.failures >= self.policy.refusals {
-                    self.refused(&flight, reason, now);
+                    self.refused(&flight, reason, self.accepted, now);
                 }
             }
         }
@@ -377,7 +394,13 @@ impl Delivery {
 
     fn accepted(&mut self, flight: Flight, now: Instant) {
         let reason = self.trouble.take().map(|trouble| trouble.reason);
-        (self.given_up, self.refuses_all) = (None, false);
+        // Each of these is blamed, or not, while the sink is known to accept others.
+        if self.refuses_all() {
+            self.window.try_all();
+        }
+        self.late.iter_mut().for_each(|late| late.not_before = None);
+        let before = self.accepted;
+        (self.accepted, self.refused, self.is_fresh, self.given_up) = (before + 1, 0, true, None);
         if flight.kind == Kind::Late {
             if let Some(Late { entry, .. }) = self.late.pop_front()
                 && let Some(missing) = self.missing.get_mut(&entry.object)
@@ -401,40 +424,60 @@ impl Delivery {
         if flight.kind == Kind::Probe {
             let reason = reason.unwrap_or_default();
             let suspects = Flight { numbers: suspicion.numbers, kind: Kind::Usual };
-            self.refused(&suspects, &format!("{reason}, {} times in a row", suspicion.times), now);
+            self.refused(&suspects, &format!("{reason}, {} times in a row", suspicion.times), before, now);
         }
     }
 
-    /// Halves a batch; sets a record that was alone aside, or gives it up.
-    fn refused(&mut self, flight: &Flight, reason: &str, now: Instant) {
+    /// Halves a batch; sets a record that was alone aside, or gives it up. Returns whether a record was given up. The sink had accepted
+    /// something so often before.
+    fn refused(&mut self, flight: &Flight, reason: &str, accepted: u64, now: Instant) -> bool {
         if flight.kind == Kind::Late {
-            if let Some(Late { entry, .. }) = self.late.pop_front() {
-                self.bury(entry.number, entry.object, reason);
-            }
-            return;
+            return self.refused_late(reason, now);
         }
         self.suspicion = Suspicion::default();
         let [number] = flight.numbers[..] else {
             for number in &flight.numbers {
                 self.window.limit_batch(*number, flight.numbers.len().div_ceil(2));
             }
-            return;
+            return false;
         };
-        let times = self.window.refused(number);
-        let is_last = times >= self.policy.refusals;
-        // A record is given up when the sink takes others. If it takes none, one is, and after that one in an hour.
-        self.refuses_all |=
-            is_last && self.given_up.is_some_and(|at| now < at + self.policy.longest_asked_wait);
-        if !is_last || self.refuses_all {
-            let wait = self.policy.wait(times, &mut self.random);
+        let Some(refusals) = self.window.refused(number, accepted, now) else { return false };
+        // A record is to blame when the sink takes others. If it takes none for long, one is given up.
+        let is_only = self.refused == 0 || self.only == Some(number);
+        let takes_others = self.accepted > refusals.accepted_before && self.is_fresh && is_only;
+        let since = self.given_up.map_or(refusals.since, |at| at.max(refusals.since));
+        let is_over = takes_others || now >= since + self.policy.longest_refusal;
+        if refusals.times < self.policy.refusals || !is_over {
+            let wait = self.policy.wait(refusals.times, &mut self.random);
             self.window.set_aside(number, now + wait);
-        } else if let Some(object) = self.window.object(number) {
+            return false;
+        }
+        self.is_fresh = false;
+        if !takes_others {
+            self.given_up = Some(now);
+        }
+        if let Some(object) = self.window.object(number) {
             self.window.settle(number);
             self.remember_missing(object, number);
             self.dead += 1;
-            self.given_up = Some(now);
             self.bury(number, object, reason);
         }
+        true
+    }
+
+    /// A sink that has accepted nothing until now may refuse everything.
+    fn refused_late(&mut self, reason: &str, now: Instant) -> bool {
+        let takes_others = self.accepted > 0 && self.refused == 0;
+        let Some(late) = self.late.front_mut() else { return false };
+        if takes_others {
+            let Entry { number, object, .. } = late.entry;
+            self.late.pop_front();
+            self.bury(number, object, reason);
+            return true;
+        }
+        late.failures += 1;
+        late.not_before = Some(now + self.policy.wait(late.failures, &mut self.random));
+        false
     }
 
     fn bury(&mut self, number: u64, object: u64, reason: &str) {

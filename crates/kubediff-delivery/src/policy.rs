@@ -21,9 +21,12 @@ pub struct Policy {
     pub digest_beyond: Option<usize>,
     /// The most records of a digest; 100 by default.
     pub digest: usize,
-    /// How often a sink may refuse a record that is sent alone, before the record is a dead letter; 5 by default. When the sink has
-    /// accepted nothing since the last dead letter, it refuses everything, and is treated as one that fails.
+    /// How often a sink may refuse a record that is sent alone, before the record is a dead letter; 5 by default. While the sink accepts no
+    /// other record it refuses everything, is treated as one that fails, and no record is to blame.
     pub refusals: u32,
+    /// How long a sink may refuse everything before a record is a dead letter all the same, and one more after each such time; 6 h by
+    /// default.
+    pub longest_refusal: Duration,
     /// How often in a row the sink may fail with the same batch, before other batches are tried to find out whether it fails with
     /// everything; 3 by default.
     pub failures: u32,
@@ -46,6 +49,7 @@ impl Default for Policy {
             digest_beyond: None,
             digest: 100,
             refusals: 5,
+            longest_refusal: Duration::from_secs(6 * 60 * 60),
             failures: 3,
             first_wait: Duration::from_secs(1),
             longest_wait: Duration::from_secs(5 * 60),

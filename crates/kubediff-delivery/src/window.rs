@@ -36,11 +36,21 @@ pub(crate) struct Window {
 #[derive(Debug)]
 struct Slot {
     entry: Entry,
-    /// How often the sink refused the record when it was alone.
-    refusals: u32,
+    /// How often the sink refused the record when it was alone, if ever.
+    refusals: Option<Refusals>,
     /// The largest batch that it may be in: batches that were refused are halved.
     largest_batch: usize,
     not_before: Option<Instant>,
+}
+
+/// The refusals of a record that was alone.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Refusals {
+    pub(crate) times: u32,
+    /// The time of the first one.
+    pub(crate) since: Instant,
+    /// How often the sink had accepted something until then.
+    pub(crate) accepted_before: u64,
 }
 
 impl Slot {
@@ -84,7 +94,7 @@ impl Window {
             }
             self.through = entry.number;
             self.bytes += entry.bytes;
-            self.slots.push_back(Slot { entry, refusals: 0, largest_batch: usize::MAX, not_before: None });
+            self.slots.push_back(Slot { entry, refusals: None, largest_batch: usize::MAX, not_before: None });
         }
         self.through = self.through.max(through);
         Ok(())
@@ -139,12 +149,25 @@ impl Window {
         }
     }
 
-    /// Counts a refusal of the record, and returns how many there are.
-    pub(crate) fn refused(&mut self, number: u64) -> u32 {
-        self.get_mut(number).map_or(0, |slot| {
-            slot.refusals += 1;
-            slot.refusals
-        })
+    /// Counts a refusal of the record by a sink that has accepted something so often.
+    pub(crate) fn refused(&mut self, number: u64, accepted: u64, now: Instant) -> Option<Refusals> {
+        let slot = self.get_mut(number)?;
+        let before = slot.refusals.unwrap_or(Refusals { times: 0, since: now, accepted_before: accepted });
+        slot.refusals = Some(Refusals { times: before.times + 1, ..before });
+        slot.refusals
+    }
+
+    /// Of the first record of each object, the one that was refused least.
+    pub(crate) fn least_refused(&self) -> Option<u64> {
+        let mut objects = HashSet::new();
+        let first = self.slots.iter().filter(|slot| objects.insert(slot.entry.object));
+        let least = first.min_by_key(|slot| slot.refusals.map_or(0, |refusals| refusals.times));
+        least.map(|slot| slot.entry.number)
+    }
+
+    /// No record waits any more.
+    pub(crate) fn try_all(&mut self) {
+        self.slots.iter_mut().for_each(|slot| slot.not_before = None);
     }
 
     pub(crate) fn set_aside(&mut self, number: u64, until: Instant) {

@@ -206,12 +206,12 @@ async fn a_message_is_readable_and_cannot_call_people() {
 
 #[tokio::test]
 async fn an_incoming_webhook_gets_the_text_alone() {
-    let server = Server::start([Act::Status(200), Act::Status(400)]).await;
-    let log = Memory::of([1, 2]);
+    let server = Server::start([200, 400, 200, 400].map(Act::Status)).await;
+    let log = Memory::of([1, 2, 3]);
     let sink =
         Slack::new(Target::Webhook { url: server.url().into() }, &SlackOptions::default()).expect("a sink");
     let running = Running::start(&log, sink, Policy { batch: 1, refusals: 1, ..quick() });
-    let settled = log.reaches(2).await;
+    let settled = log.reaches(3).await;
     running.stop().await;
     assert_eq!(
         settled.dead.iter().map(|dead| (dead.number, &*dead.reason)).collect::<Vec<_>>(),

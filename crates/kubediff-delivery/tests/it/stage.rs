@@ -7,6 +7,7 @@ use kubediff_delivery::{Action, Answer, Batch, Delivery, Entry, Policy};
 
 /// Without randomness, so that waits can be read: a wait of up to a half less is rounded up.
 pub(crate) struct Stage {
+    policy: Policy,
     delivery: Delivery,
     begin: Instant,
     now: Instant,
@@ -20,10 +21,12 @@ pub(crate) struct Stage {
 /// - `ok`, `busy`, `busy 30s`, `down`, `closed`, `refuse`: the answer to what was sent
 /// - `later 2s`: time passes
 /// - `resend 3`: a dead letter is sent again
+/// - `restart`: a new process begins after the last record
 pub(crate) fn play(policy: Policy, script: &str) -> String {
     let begin = Instant::now();
     let mut stage = Stage {
-        delivery: Delivery::new(policy, 1, 0),
+        delivery: Delivery::new(policy.clone(), 1, 0),
+        policy,
         begin,
         now: begin,
         log: Vec::new(),
@@ -61,6 +64,9 @@ impl Stage {
             "down" => self.delivery.answered(Answer::Unavailable { reason: reason() }, self.now),
             "closed" => self.delivery.answered(Answer::Closed { reason: "401".into() }, self.now),
             "refuse" => self.delivery.answered(Answer::Refused { reason: "413".into() }, self.now),
+            "restart" => {
+                self.delivery = Delivery::new(self.policy.clone(), 1, self.log.len() as u64);
+            }
             "later" => self.now += seconds(rest),
             "resend" => {
                 let number: usize = rest.parse().expect("a number");
