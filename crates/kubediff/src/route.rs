@@ -2,19 +2,22 @@
 
 use std::collections::BTreeSet;
 
-use informer::Labels;
+use informer::{Labels, Selector};
 use serde_json::Value;
 
 use crate::changes::change::{Change, Verb};
 use crate::config::{Config, Match, Route, Severity};
-use crate::hide::secret::Redacted;
+use crate::hide::secret::{Redacted, Secrets};
 use crate::model::diff::{Difference, Edit};
 use crate::model::path::{PathPattern, find};
 use crate::show::template::{InvalidTemplate, Template};
 
 /// The routes of a configuration: pure logic, without I/O.
 #[derive(Debug, Clone)]
-pub struct Routes(Vec<Compiled>);
+pub struct Routes {
+    routes: Vec<Compiled>,
+    secrets: Option<Secrets>,
+}
 
 #[derive(Debug, Clone)]
 struct Compiled {
@@ -48,20 +51,27 @@ impl Routes {
             let template = settings.template.as_deref().map(Template::new).transpose()?;
             Ok(Compiled { settings, template })
         };
-        routes.into_iter().map(compile).collect::<Result<_, _>>().map(Self)
+        let routes = routes.into_iter().map(compile).collect::<Result<_, _>>()?;
+        Ok(Self { routes, secrets: None })
+    }
+
+    /// Knows how label values are hidden, so that a selector matches them as if they were not.
+    #[must_use]
+    pub fn with_secrets(self, secrets: Secrets) -> Self {
+        Self { secrets: Some(secrets), ..self }
     }
 
     /// Whether it takes the objects of a change to know what an update's deliveries are, besides the change itself.
     pub(crate) fn need_objects(&self) -> bool {
-        self.0.iter().any(|route| route.template.is_some() || route.settings.matches.labels.is_some())
+        self.routes.iter().any(|route| route.template.is_some() || route.settings.matches.labels.is_some())
     }
 
     /// Which sinks get this change: each at most once, in the order of the routes.
     pub fn of(&self, change: &Change) -> Vec<Delivery<'_>> {
         let mut deliveries = Vec::new();
         let mut told = BTreeSet::new();
-        for (at, Compiled { settings, template }) in self.0.iter().enumerate() {
-            if !settings.matches.takes(change) {
+        for (at, Compiled { settings, template }) in self.routes.iter().enumerate() {
+            if !settings.matches.takes(change, self.secrets.as_ref()) {
                 continue;
             }
             let mut text = None;
@@ -81,7 +91,7 @@ impl Routes {
     /// of it. A sink that no route leads to hears of none.
     pub fn of_gap(&self, resource: Option<&str>) -> BTreeSet<&str> {
         let mut sinks = BTreeSet::new();
-        for Compiled { settings, .. } in &self.0 {
+        for Compiled { settings, .. } in &self.routes {
             if !settings.matches.may_take(resource) {
                 continue;
             }
@@ -120,7 +130,7 @@ impl Match {
     }
 
     /// Whether it takes this change.
-    pub fn takes(&self, change: &Change) -> bool {
+    fn takes(&self, change: &Change, secrets: Option<&Secrets>) -> bool {
         let any = |globs: &[crate::Glob], text: &str| globs.iter().any(|glob| glob.matches(text));
         let namespace = change.object.namespace.as_deref();
         let by = |manager: &crate::Manager| any(&self.managers, &manager.manager);
@@ -131,10 +141,9 @@ impl Match {
             && (self.namespaces.is_empty() || namespace.is_some_and(|name| any(&self.namespaces, name)))
             && (self.names.is_empty() || any(&self.names, &change.object.name))
             && (self.managers.is_empty() || change.managers.iter().any(by))
-            && self
-                .labels
-                .as_ref()
-                .is_none_or(|selector| states(change).any(|state| selector.matches(&labels(state))))
+            && self.labels.as_ref().is_none_or(|selector| {
+                states(change).any(|state| selector.matches(&labels(state, selector, secrets)))
+            })
             && (self.paths.is_empty() || self.paths.iter().any(|path| touches(change, path)))
     }
 }
@@ -143,9 +152,16 @@ fn states(change: &Change) -> impl Iterator<Item = &Value> {
     change.new.iter().chain(&change.old).map(|state| &**state)
 }
 
-fn labels(object: &Value) -> Labels {
+/// The labels of an object, with those of a selector's values that are hidden in it.
+fn labels(object: &Value, selector: &Selector, secrets: Option<&Secrets>) -> Labels {
     let labels = object.pointer("/metadata/labels").and_then(Value::as_object).into_iter().flatten();
-    Labels::new(labels.filter_map(|(name, value)| Some((name.as_str(), value.as_str()?))))
+    let namespace = object.pointer("/metadata/namespace").and_then(Value::as_str);
+    let true_value = |name: &str, shown| {
+        let asked = selector.requirements().iter().filter(|asked| asked.key() == name);
+        let is_it = |value: &&str| secrets.is_some_and(|secrets| secrets.hides_as(namespace, value, shown));
+        asked.flat_map(|asked| asked.values()).find(is_it).unwrap_or(shown)
+    };
+    Labels::new(labels.filter_map(|(name, value)| Some((name.as_str(), true_value(name, value.as_str()?)))))
 }
 
 /// Whether a change is about what is at this path.

@@ -185,7 +185,7 @@ impl Secrets {
             nested_values(object, &mut found);
         }
         for steps in self.paths(gvk) {
-            find::at(object, None, steps, &mut |value| {
+            find::at(object, None, steps, Step::into_hidden_element, &mut |value| {
                 found.extend(texts(value).map(|text| text.as_bytes().to_vec()))
             });
         }
@@ -332,6 +332,17 @@ impl Secrets {
         hides
     }
 
+    /// Whether `text` is shown as `shown` in objects of a namespace because it is hidden there.
+    pub(crate) fn hides_as(&self, namespace: Option<&str>, text: &str, shown: &str) -> bool {
+        if !Self::may_hide(shown.as_bytes()) {
+            return false;
+        }
+        let marker = Marker { key: &self.key, namespace: namespace.unwrap_or_default() };
+        let mut searched = Value::from(text);
+        self.redact_again(namespace, &mut searched);
+        marker.hidden(text.as_bytes()) == shown || searched == shown
+    }
+
     /// Hides Secrets, and what is at the paths that the user names.
     fn hide_fields(&self, gvk: &Gvk, marker: Marker<'_>, object: &mut Value) {
         if is_secret(gvk, object) {
@@ -472,7 +483,7 @@ fn hide_steps(marker: Marker<'_>, value: &mut Value, field: Option<&str>, steps:
         }
         Value::Array(list) => {
             for (at, element) in list.iter_mut().enumerate() {
-                if let Some(rest) = Step::into_element(steps, Segment::Index(at), field, element) {
+                if let Some(rest) = Step::into_hidden_element(steps, Segment::Index(at), field, element) {
                     hide_steps(marker, element, field, rest);
                 }
             }

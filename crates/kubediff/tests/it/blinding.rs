@@ -215,3 +215,27 @@ fn k5_many_values_of_one_namespace_are_bounded_and_counted() {
         assert!(redacted(&profile, mention).starts_with("<hmac:"), "{mention}");
     }
 }
+
+/// A path as `log` writes it for a list whose keys the schema names.
+#[test]
+fn k3_a_path_with_keys_of_the_schema_hides_what_it_leads_to() {
+    let gate = json!({"apiVersion": "example.com/v1", "kind": "Gate", "metadata": {"name": "g", "namespace": "shop"},
+    "spec": {"routes": [
+        {"host": "example.com", "path": "/cart", "weight": 1, "token": "first"},
+        {"host": "example.com", "path": "/", "weight": 1, "token": "second"},
+        {"host": "b.example.com", "path": "/cart", "weight": 2, "token": "third"},
+    ]}});
+    for (path, hidden) in [
+        ("spec.routes[example.com,/cart].token", [true, false, false]),
+        ("spec.routes[b.example.com].token", [false, false, true]),
+        ("spec.routes[example.com,*].token", [true, true, false]),
+        ("spec.routes[none].token", [false; 3]),
+    ] {
+        let mut profile = profile();
+        profile.secrets.hide("gates".parse().unwrap(), path.parse().unwrap());
+        let shown = profile.secrets.redact(&Gvk::new("example.com/v1", "Gate"), gate.clone());
+        let is_hidden =
+            |at: usize| shown["spec"]["routes"][at]["token"].as_str().unwrap().starts_with("<hmac:");
+        assert_eq!([0, 1, 2].map(is_hidden), hidden, "{path}");
+    }
+}

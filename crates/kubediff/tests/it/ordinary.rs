@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD as BASE64, URL_SAFE_NO_PAD};
 use fastrand::Rng;
 use kubediff::{Gvk, Profile, Tally};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::support::{change_with, deployment, profile, seeded};
 

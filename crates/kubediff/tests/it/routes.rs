@@ -3,10 +3,10 @@
 use expect_test::{Expect, expect};
 use kubediff::config::Config;
 use kubediff::route::Routes;
-use kubediff::{Change, Origin};
+use kubediff::{Change, Gvk, Origin, Tally};
 use serde_json::{Value, json};
 
-use crate::support;
+use crate::support::{self, change_with, profile};
 
 /// Some changes of a shop, each with a name.
 fn changes() -> Vec<(&'static str, Change)> {
@@ -165,4 +165,38 @@ routes:
             node -> log by 2 info: <deleted Node node-1: unschedulable true> restart |
         "#]],
     );
+}
+
+/// K4: a route decides as if nothing were hidden, also when it reads what is stored.
+#[test]
+fn k4_a_label_that_is_hidden_matches_as_its_value_does() {
+    let mut profile = profile();
+    let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "shop"},
+        "stringData": {"tier": "tier-kz4wq8xj"}});
+    profile.secrets.learn(&Gvk::new("v1", "Secret"), &secret);
+    profile.secrets.hide("configmaps".parse().unwrap(), "metadata.labels.stage".parse().unwrap());
+    let map = json!({"apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "c", "namespace": "shop", "labels": {"tier": "tier-kz4wq8xj", "stage": "gold", "app": "cart"}}});
+    let change = change_with(&profile, None, Some(&map), &mut Tally::default()).unwrap();
+    let shown = change.new.as_ref().unwrap()["metadata"]["labels"].clone();
+    assert!(
+        shown["tier"].as_str().unwrap().contains("<hmac:")
+            && shown["stage"].as_str().unwrap().contains("<hmac:"),
+        "{shown}"
+    );
+    for (selector, expected) in [
+        ("tier=tier-kz4wq8xj", true),
+        ("tier=other", false),
+        ("tier!=tier-kz4wq8xj", false),
+        ("tier notin (other)", true),
+        ("stage in (silver, gold)", true),
+        ("stage=silver", false),
+        ("app=cart,stage=gold,tier", true),
+    ] {
+        let text =
+            format!("sinks: {{ops: stdout}}\nroutes: [{{match: {{labels: '{selector}'}}, sinks: [ops]}}]");
+        let config = Config::of_text(&text, "kubediff.yaml").unwrap().config;
+        let routes = Routes::new(&config).unwrap().with_secrets(profile.secrets.clone());
+        assert_eq!(!routes.of(&change).is_empty(), expected, "{selector}");
+    }
 }

@@ -4,20 +4,29 @@ use serde_json::Value;
 
 use super::{Segment, Step};
 
+/// How steps lead into an element.
+pub(crate) type IntoElement = for<'a> fn(&'a [Step], Segment, Option<&str>, &Value) -> Option<&'a [Step]>;
+
 /// Visits what `steps` lead to in `value`, which is in `field`.
-pub(crate) fn at(value: &Value, field: Option<&str>, steps: &[Step], visit: &mut dyn FnMut(&Value)) {
+pub(crate) fn at(
+    value: &Value,
+    field: Option<&str>,
+    steps: &[Step],
+    into: IntoElement,
+    visit: &mut dyn FnMut(&Value),
+) {
     let Some((step, rest)) = steps.split_first() else { return visit(value) };
     match value {
         Value::Object(map) => {
             for (name, value) in map.iter().filter(|(name, _)| step.matches(&Segment::Field((*name).clone())))
             {
-                at(value, Some(name), rest, visit);
+                at(value, Some(name), rest, into, visit);
             }
         }
         Value::Array(list) => {
             for (place, element) in list.iter().enumerate() {
-                if let Some(rest) = Step::into_element(steps, Segment::Index(place), field, element) {
-                    at(element, field, rest, visit);
+                if let Some(rest) = into(steps, Segment::Index(place), field, element) {
+                    at(element, field, rest, into, visit);
                 }
             }
         }
@@ -30,6 +39,6 @@ pub(crate) fn leads(value: &Value, field: Option<&str>, steps: &[Step]) -> bool 
     let text = steps.iter().position(|step| *step == Step::Document);
     let steps = text.and_then(|end| steps.get(..end)).unwrap_or(steps);
     let mut found = false;
-    at(value, field, steps, &mut |_| found = true);
+    at(value, field, steps, Step::into_element, &mut |_| found = true);
     found
 }

@@ -8,6 +8,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
+use crate::model::glob::glob;
 use crate::model::lists::Lists;
 use crate::model::schema::{ListKey, ListType};
 
@@ -123,6 +124,14 @@ pub(crate) fn identify(field: Option<&str>, lists: Lists<'_>, old: &[Value], new
 pub(crate) fn names(field: Option<&str>, element: &Value) -> Vec<String> {
     let special = UNORDERED.iter().filter(|(name, _)| Some(*name) == field).flat_map(|(_, keys)| keys.iter());
     special.chain(COMMON).filter_map(|key| text(key, element)).collect()
+}
+
+/// Whether the key may be that of the element, whichever fields the schema takes for it: each part is the value of one.
+pub(crate) fn may_mean(key: &str, element: &Value) -> bool {
+    let Some(fields) = element.as_object() else { return false };
+    let texts: Vec<String> = fields.values().filter_map(part).collect();
+    let has = |part: &str| texts.iter().any(|text| glob(part, text));
+    has(key) || [',', '/'].iter().any(|sign| key.contains(*sign) && key.split(*sign).all(has))
 }
 
 /// The key of each element, when each has one and no two the same.

@@ -123,6 +123,19 @@ impl Step {
         is_called.then_some(rest)
     }
 
+    /// The same for what is to be hidden, where no schema is known: rather too much than too little.
+    pub(crate) fn into_hidden_element<'a>(
+        steps: &'a [Self],
+        place: Segment,
+        field: Option<&str>,
+        element: &Value,
+    ) -> Option<&'a [Self]> {
+        Self::into_element(steps, place, field, element).or_else(|| match steps.split_first() {
+            Some((Self::Bracket(key), rest)) if keys::may_mean(key, element) => Some(rest),
+            _ => None,
+        })
+    }
+
     /// Whether the step names a field of whatever element `segment` is.
     fn goes_through(&self, segment: &Segment) -> bool {
         let is_element = !matches!(segment, Segment::Field(_) | Segment::Document);
