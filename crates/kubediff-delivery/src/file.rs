@@ -97,10 +97,19 @@ impl Open {
             fs::create_dir_all(folder)?;
         }
         let mut opening = fs::File::options();
-        opening.read(true).append(true).create(true);
+        opening.read(true).append(true);
         #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut opening, options.mode);
-        let file = opening.open(path)?;
+        std::os::unix::fs::OpenOptionsExt::mode(&mut opening, 0o600);
+        let file = match opening.clone().create_new(true).open(path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => opening.open(path)?,
+            made => {
+                let made = made?;
+                // A mask would take permissions from those of an opening.
+                #[cfg(unix)]
+                made.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(options.mode))?;
+                made
+            }
+        };
         file.try_lock().map_err(|error| match error {
             fs::TryLockError::WouldBlock => io::Error::other("another process writes this file"),
             fs::TryLockError::Error(error) => error,

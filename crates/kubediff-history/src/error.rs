@@ -27,6 +27,12 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// The name stands for another file now, or for none: nothing more can be written to the one that was opened.
+    #[error("the history {} was replaced or removed while it was written; start again", .path.display())]
+    Replaced {
+        /// The file.
+        path: PathBuf,
+    },
     /// There is no such file.
     #[error("there is no history {}", .path.display())]
     Missing {

@@ -47,6 +47,7 @@ pub struct History {
     path: PathBuf,
     connection: Connection,
     memory: Memory,
+    identity: Option<(u64, u64)>,
     _lock: schema::WriteLock,
 }
 
@@ -69,7 +70,7 @@ impl History {
         let path = path.as_ref();
         let (connection, lock) = schema::open(path, cluster, settings, schema::FORMAT, schema::STEPS)?;
         let memory = Memory::load(&connection).map_err(|fault| fault.at(path))?;
-        Ok(Self { path: path.to_owned(), connection, memory, _lock: lock })
+        Ok(Self { path: path.to_owned(), connection, memory, identity: schema::identity(path), _lock: lock })
     }
 
     /// Migrates a file of an older format to this one, and returns the path of the backup that is made before. `None` for a file
@@ -92,12 +93,26 @@ impl History {
     ///
     /// # Errors
     ///
-    /// [`Error::Full`] when there is no room, [`Error::Invalid`] when an observation cannot be stored. Nothing of the
+    /// [`Error::Replaced`] when another file has the name of this one, [`Error::Full`] when there is no room, [`Error::Invalid`] when an observation cannot be stored. Nothing of the
     /// batch is stored then, and the same batch may be committed again.
     pub fn commit(&mut self, batch: &Batch) -> Result<Number, Error> {
+        if schema::identity(&self.path) != self.identity {
+            return Err(Error::Replaced { path: self.path.clone() });
+        }
         let committed = self.memory.commit(&self.connection, batch);
         self.settle(committed)?;
         Ok(read::number(self.memory.last()))
+    }
+
+    /// Gives up the memory of recent versions and of pages of the file; they are read again when they are needed.
+    ///
+    /// # Errors
+    ///
+    /// When SQLite refuses.
+    pub fn give_up_caches(&mut self) -> Result<(), Error> {
+        self.memory.forget_objects();
+        let given = self.connection.execute_batch("PRAGMA shrink_memory");
+        given.map_err(|error| Fault::from(error).at(&self.path))
     }
 
     /// Adds a sink, if it is new: it will get what is recorded from now on.

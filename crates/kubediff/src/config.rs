@@ -48,6 +48,7 @@ mod check;
 mod connect;
 mod decode;
 mod error;
+mod files;
 mod history;
 mod listen;
 mod noise;
@@ -164,6 +165,12 @@ impl Config {
         let at = |(field, mark, message)| Problem::new(&file, field, mark, message);
         let (config, notes) =
             read.map_err(|faults| ConfigError::Invalid(faults.into_iter().map(at).collect()))?;
+        let shared = files::shared(&config, &file).into_iter();
+        let shared: Vec<_> =
+            shared.map(|(field, message)| at((field.clone(), tree.mark_of(&field), message))).collect();
+        if !shared.is_empty() {
+            return Err(ConfigError::Invalid(shared));
+        }
         let warn = |(field, note)| Warning::new(place_of(&tree, &file, &field), note);
         let warnings = notes.into_iter().map(warn).collect();
         Ok(Loaded { config, warnings, file, is_arriqaaq, tree })

@@ -77,7 +77,7 @@ async fn a_file_is_for_its_owner_unless_the_options_say_otherwise() {
     use std::os::unix::fs::PermissionsExt as _;
 
     let folder = TempDir::new().unwrap();
-    for (name, mode) in [("own", 0o600), ("shipped", 0o640)] {
+    for (name, mode) in [("own", 0o600), ("shipped", 0o640), ("wide", 0o666)] {
         let path = folder.path().join(name);
         let options = FileOptions { mode, ..FileOptions::new(&path) };
         assert_eq!(send(&mut File::new(options), 1, 10).await, Answer::Accepted);

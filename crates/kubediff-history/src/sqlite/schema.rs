@@ -116,6 +116,18 @@ fn create(path: &Path) -> std::io::Result<()> {
     options.open(path).map(drop)
 }
 
+/// Which file a name stands for; `None` where files have no numbers.
+#[cfg(unix)]
+pub(super) fn identity(path: &Path) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt as _;
+    path.metadata().ok().map(|file| (file.dev(), file.ino()))
+}
+
+#[cfg(not(unix))]
+pub(super) fn identity(_: &Path) -> Option<(u64, u64)> {
+    None
+}
+
 pub(super) fn beside(path: &Path, end: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(end);
@@ -231,9 +243,18 @@ pub(super) fn migrate_file(
     if !path.exists() {
         return Err(Error::Missing { path: path.to_owned() });
     }
+    let failed = |error| Fault::from(error).at(path);
+    // A lock beside what is no history would be litter.
+    let reading = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(failed)?;
+    match found(&reading).map_err(failed)? {
+        Found::Nothing if cluster.is_some() => {}
+        Found::Nothing | Found::Foreign => return Err(Error::Foreign { path: path.to_owned() }),
+        Found::Format(_) => {}
+    }
+    drop(reading);
     let _lock = WriteLock::take(path)?;
-    let mut connection = Connection::open(path).map_err(|error| Fault::from(error).at(path))?;
-    match found(&connection).map_err(|error| Fault::from(error).at(path))? {
+    let mut connection = Connection::open(path).map_err(failed)?;
+    match found(&connection).map_err(failed)? {
         // Its writer is about to fill it.
         Found::Nothing if cluster.is_some() => Ok(None),
         Found::Nothing | Found::Foreign => Err(Error::Foreign { path: path.to_owned() }),
@@ -261,7 +282,15 @@ fn migrate(
         return Err(Error::Older { path: path.to_owned(), found: from });
     };
     let failed = |fault: rusqlite::Error| Fault::from(fault).at(path);
-    let copy = beside(path, &format!("-format-{from}"));
+    let name = |number: u32| match number {
+        1 => beside(path, &format!("-format-{from}")),
+        number => beside(path, &format!("-format-{from}.{number}")),
+    };
+    // A copy that is there may be of another file.
+    let Some(copy) = (1..).map(name).find(|copy| !copy.exists()) else {
+        return Err(Error::Older { path: path.to_owned(), found: from });
+    };
+    let part = beside(path, "-format-part");
     let bytes: u64 = connection
         .query_row("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size", [], |row| {
             row.get(0)
@@ -271,7 +300,9 @@ fn migrate(
     {
         return Err(Error::NoRoom { path: path.to_owned(), found: from, missing });
     }
-    back_up(connection, &copy, done).map_err(failed)?;
+    back_up(connection, &part, done).map_err(failed)?;
+    std::fs::rename(&part, &copy)
+        .map_err(|source| Error::Io { path: copy.clone(), source: source.into() })?;
     let transaction = connection.transaction().map_err(failed)?;
     for step in steps {
         step(&transaction).map_err(failed)?;

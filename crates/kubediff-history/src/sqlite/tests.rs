@@ -65,6 +65,22 @@ fn an_older_file_is_migrated_after_a_backup() {
     assert!(backup.prepare("SELECT first FROM timelines").is_err());
 }
 
+/// The second attack: a copy of that name is somebody's, maybe of another file.
+#[test]
+fn k6_a_migration_replaces_no_file_and_leaves_none_beside_what_is_no_history() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("history.db");
+    version_one(&path);
+    std::fs::write(beside(&path, "-format-1"), "older").unwrap();
+    assert_eq!(History::migrate(&path).unwrap(), Some(beside(&path, "-format-1.2")));
+    assert_eq!(std::fs::read(beside(&path, "-format-1")).unwrap(), b"older");
+
+    let other = folder.path().join("other");
+    std::fs::write(&other, "").unwrap();
+    assert!(matches!(History::migrate(&other), Err(Error::Foreign { .. })));
+    assert!(!beside(&other, "-lock").exists());
+}
+
 #[test]
 fn a_daemon_that_starts_migrates_its_file() {
     let folder = tempfile::tempdir().unwrap();

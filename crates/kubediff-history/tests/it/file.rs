@@ -20,6 +20,23 @@ fn some(history: &mut History, versions: u64) {
     }
 }
 
+/// The second attack: a restored backup is moved to the place of a history that is written.
+#[cfg(unix)]
+#[test]
+fn k1_a_history_that_is_replaced_takes_nothing_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("history.db");
+    let mut history = open(&path);
+    some(&mut history, 2);
+    Reader::open(&path).unwrap().back_up(folder.path().join("backup.db")).unwrap();
+    std::fs::rename(folder.path().join("backup.db"), &path).unwrap();
+    let cart = object("deployments", Some("shop"), "cart", "1");
+    let mut batch = Batch::default();
+    batch.observe(observation(&cart, 3, at(0), &json!({}), What::Known));
+    let refused = history.commit(&batch).unwrap_err();
+    assert!(matches!(refused, Error::Replaced { .. }) && !refused.is_passing(), "{refused}");
+}
+
 #[cfg(unix)]
 #[test]
 fn a_new_file_is_for_its_owner_alone() {

@@ -23,6 +23,16 @@ pub(super) type Mistakes = Vec<(FieldPath, Mark, String)>;
 /// The configuration of a tree, or all mistakes in it.
 pub(super) type Read = Result<(Config, Vec<(FieldPath, Note)>), Mistakes>;
 
+/// Headers that identify, sign and delimit a request.
+const OWN_HEADERS: &[&str] = &[
+    "connection",
+    "content-length",
+    "transfer-encoding",
+    "webhook-id",
+    "webhook-signature",
+    "webhook-timestamp",
+];
+
 /// The most mistakes that are told at once.
 const MOST: usize = 30;
 
@@ -227,9 +237,19 @@ impl Checks<'_> {
     fn webhook(&mut self, field: &FieldPath, webhook: &WebhookSettings) {
         self.is_url(&field.field("url"), Some(&webhook.url));
         for name in webhook.headers.keys() {
-            if http::HeaderName::try_from(name.as_str()).is_err() {
-                self.wrong(&field.field("headers").field(name), "HTTP does not allow this name of a header");
-            }
+            let message = match http::HeaderName::try_from(name.as_str()) {
+                Err(_) => "HTTP does not allow this name of a header",
+                Ok(name) if OWN_HEADERS.contains(&name.as_str()) => {
+                    "kubediff sets this header itself: a receiver relies on it"
+                }
+                Ok(_) => continue,
+            };
+            self.wrong(&field.field("headers").field(name), message);
+        }
+        if let Some(Secret::Literal(key)) = &webhook.signing_key
+            && let Err(error) = kubediff_delivery::Key::read(key)
+        {
+            self.wrong(&field.field("signingKey"), error.to_string());
         }
         if !(1..=1000).contains(&webhook.batch) {
             self.wrong(&field.field("batch"), "expected a whole number from 1 to 1000");

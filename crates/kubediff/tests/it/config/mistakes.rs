@@ -397,3 +397,83 @@ fn in_one_line_the_first_mistake_counts_the_others() {
     let error = Config::of_text("a: 1\nb: 2\nc: 3\n", "kubediff.yaml").unwrap_err();
     expect!["kubediff.yaml:1:1: a: there is no such field; there are `cluster`, `watch`, `history`, `noise`, `hide`, `secrets`, `keyFile`, `sinks`, `routes`, `listen`, `listenToken` (and 2 more, which `kubediff config check` shows)"].assert_eq(&error.to_string());
 }
+
+/// The second attack: each of these destroyed the history or the key, and was valid.
+#[cfg(unix)]
+#[test]
+fn k1_a_file_has_one_purpose_whatever_its_name_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    std::fs::write(at("history.db"), "").unwrap();
+    std::fs::create_dir(at("logs")).unwrap();
+    std::os::unix::fs::symlink("history.db", at("soft")).unwrap();
+    std::os::unix::fs::symlink("history.db-wal", at("dangling")).unwrap();
+    std::fs::hard_link(at("history.db"), at("hard")).unwrap();
+    let said = |settings: &str, sink: &str| {
+        let text = format!(
+            "history: {{path: history.db}}\n{settings}\nsinks:\n  a: {{file: {{path: {sink}}}}}\n  b: {{file: {{path: b.log}}}}\n"
+        );
+        match Config::of_text(&text, at("kubediff.yaml")) {
+            Ok(_) => "valid".to_owned(),
+            Err(error) => {
+                let said: Vec<String> =
+                    error.problems().iter().map(|it| format!("{}: {}", it.place.field, it.message)).collect();
+                said.join("; ")
+            }
+        }
+    };
+    let mut all = String::new();
+    for (settings, sink) in [
+        ("", "changes.log"),
+        ("", "history.db"),
+        ("", "logs/../history.db-shm"),
+        ("", "history.db-lock"),
+        ("", "soft"),
+        ("", "dangling"),
+        ("", "hard"),
+        ("", "kubediff.key"),
+        ("", "kubediff.yaml"),
+        ("", "b.log"),
+        ("", "b.log.3"),
+        ("", "b.log.30"),
+        ("keyFile: soft", "changes.log"),
+        ("keyFile: own.key", "own.key"),
+    ] {
+        all += &format!("{settings} {sink}: {}\n", said(settings, sink));
+    }
+    expect![[r#"
+         changes.log: valid
+         history.db: sinks.a.file.path: this is the history, which would be destroyed: choose another file
+         logs/../history.db-shm: sinks.a.file.path: this is a file of the history, which would be destroyed: choose another file
+         history.db-lock: sinks.a.file.path: this is a file of the history, which would be destroyed: choose another file
+         soft: sinks.a.file.path: this is the history, which would be destroyed: choose another file
+         dangling: sinks.a.file.path: this is a file of the history, which would be destroyed: choose another file
+         hard: sinks.a.file.path: this is the history, which would be destroyed: choose another file
+         kubediff.key: sinks.a.file.path: this is the key, which would be destroyed: choose another file
+         kubediff.yaml: sinks.a.file.path: this is the configuration, which would be destroyed: choose another file
+         b.log: sinks.b.file.path: this is the file of the sink a, which would be destroyed: choose another file
+         b.log.3: sinks.b.file.path: this is the file of the sink a, which would be destroyed: choose another file
+         b.log.30: valid
+        keyFile: soft changes.log: keyFile: this is the history, which would be destroyed: choose another file
+        keyFile: own.key own.key: sinks.a.file.path: this is the key, which would be destroyed: choose another file
+    "#]].assert_eq(&all);
+}
+
+#[test]
+fn k6_headers_that_kubediff_sets_and_short_keys_are_refused() {
+    check(
+        "\
+sinks:
+  hook:
+    webhook:
+      url: {env: URL}
+      headers: {Webhook-Id: x, content-length: '3', X-Team: a}
+      signingKey: whsec_c2hvcnQ=
+",
+        expect![[r#"
+            kubediff.yaml:5:29: sinks.hook.webhook.headers.Webhook-Id: kubediff sets this header itself: a receiver relies on it
+            kubediff.yaml:5:48: sinks.hook.webhook.headers.content-length: kubediff sets this header itself: a receiver relies on it
+            kubediff.yaml:6:19: sinks.hook.webhook.signingKey: a webhook's signing secret is whsec_ and 24 to 64 bytes in base64, for example whsec_ and the output of `openssl rand -base64 32`
+        "#]],
+    );
+}

@@ -1,0 +1,104 @@
+//! The files of a configuration: each is for one thing, also if it has several names.
+
+use std::path::{Path, PathBuf};
+
+use super::place::FieldPath;
+use super::{Config, Sink};
+
+/// Beside a history, SQLite and the lock have files of these ends.
+const BESIDE: &[&str] = &["-wal", "-shm", "-journal", "-lock"];
+
+/// A longer chain of symbolic links is none.
+const LINKS: usize = 8;
+
+/// A file that is written.
+struct Use {
+    path: PathBuf,
+    purpose: String,
+    /// Older files of a sink have the numbers up to this one at their ends.
+    older: u32,
+}
+
+/// The fields that name a file that is used otherwise: a sink's lines in the history would destroy it.
+pub(super) fn shared(config: &Config, file: &Path) -> Vec<(FieldPath, String)> {
+    let folder = file.parent().unwrap_or(Path::new(""));
+    let history = folder.join(&config.history.path);
+    let one = |path: PathBuf, purpose: &str| Use {
+        path: resolved(&path, LINKS),
+        purpose: purpose.to_owned(),
+        older: 0,
+    };
+    let mut known = vec![one(file.to_owned(), "the configuration")];
+    let mut wrong = Vec::new();
+    let root = FieldPath::default();
+    let mut add = |field: FieldPath, new: Vec<Use>| {
+        let former = new
+            .iter()
+            .find_map(|new| known.iter().find(|known| known.is_hit_by(new) || new.is_hit_by(known)));
+        if let Some(former) = former {
+            wrong.push((
+                field,
+                format!("this is {}, which would be destroyed: choose another file", former.purpose),
+            ));
+        }
+        known.extend(new);
+    };
+    let beside = BESIDE.iter().map(|end| {
+        let mut name = resolved(&history, LINKS).into_os_string();
+        name.push(end);
+        one(name.into(), "a file of the history")
+    });
+    let of_history = std::iter::once(one(history.clone(), "the history")).chain(beside).collect();
+    add(root.field("history").field("path"), of_history);
+    add(root.field("keyFile"), vec![one(folder.join(config.key_file()), "the key")]);
+    for (name, sink) in &config.sinks {
+        if let Sink::File(file) = sink {
+            let sink = Use {
+                older: file.max_files,
+                ..one(folder.join(&file.path), &format!("the file of the sink {name}"))
+            };
+            add(root.field("sinks").field(name).field("file").field("path"), vec![sink]);
+        }
+    }
+    wrong
+}
+
+impl Use {
+    /// Whether the other use writes to this file.
+    fn is_hit_by(&self, other: &Self) -> bool {
+        let older = || {
+            let name = self.path.file_name()?.to_str()?;
+            let number = name.strip_prefix(other.path.file_name()?.to_str()?)?.strip_prefix('.')?;
+            Some(self.path.parent() == other.path.parent() && number.parse::<u32>().ok()? <= other.older)
+        };
+        self.path == other.path || is_one_file(&self.path, &other.path) || older().unwrap_or(false)
+    }
+}
+
+/// The path without symbolic links and `..`, also of a file that does not exist yet.
+fn resolved(path: &Path, links: usize) -> PathBuf {
+    if let Ok(path) = path.canonicalize() {
+        return path;
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match (path.read_link(), links.checked_sub(1)) {
+        (Ok(to), Some(links)) => resolved(&folder.join(to), links),
+        _ => {
+            let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+            path.file_name().map_or_else(|| path.to_owned(), |name| folder.join(name))
+        }
+    }
+}
+
+/// Whether two names are hard links to one file.
+#[cfg(unix)]
+fn is_one_file(one: &Path, other: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    let id = |path: &Path| path.metadata().ok().map(|file| (file.dev(), file.ino()));
+    id(one).is_some_and(|one| id(other) == Some(one))
+}
+
+#[cfg(not(unix))]
+fn is_one_file(_: &Path, _: &Path) -> bool {
+    false
+}
