@@ -245,6 +245,18 @@ impl SharedInformerFactory {
         crate::inner::sync::wait_for_all_started(&self.inner.cores(), limit, true).await
     }
 
+    /// Gives up what is hot ([`FactoryBuilder::hot_bytes`]), for a program whose memory runs out. It is decoded again when a consumer asks.
+    pub fn cool(&self) {
+        let set = &self.inner.options.settings.hot.set;
+        // The first sweep clears the marks of use.
+        for _ in 0..2 {
+            let mut ahead = set.len();
+            while ahead > 0 {
+                ahead -= set.sweep(ahead).min(ahead);
+            }
+        }
+    }
+
     /// The metrics of all informers that have a handle, at this moment.
     pub fn metrics(&self) -> FactoryMetrics {
         FactoryMetrics::of(&self.inner.living(), &self.inner.options.settings.hot.set)

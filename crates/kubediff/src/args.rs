@@ -83,6 +83,10 @@ pub struct ServeArgs {
     #[command(flatten)]
     pub cluster: ClusterArgs,
 
+    /// The memory that the daemon may have, as `512MiB`: over 80 % of it, caches are given up. Default: that of its container
+    #[arg(long, value_name = "SIZE")]
+    pub memory_limit: Option<crate::config::Size>,
+
     /// Report connection events on standard error; twice: more of them
     #[arg(short = 'v', long, action = clap::ArgAction::Count)]
     pub verbose: u8,

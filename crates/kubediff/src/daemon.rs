@@ -9,6 +9,7 @@ mod deliveries;
 mod endpoint;
 mod listener;
 mod log;
+mod memory;
 mod metrics;
 mod retention;
 mod scrubbing;
@@ -180,9 +181,10 @@ async fn serve(
     let source = name.as_deref().unwrap_or("kubediff").to_owned();
     let secrets = profile.secrets.clone();
     let hidden = secrets.clone();
-    let routes = Arc::new(Routes::new(config)?);
+    let routes = Arc::new(Routes::new(config)?.with_secrets(secrets.clone()));
     let deliveries = Deliveries::start(&loaded, &history, &routes, &secrets, &follow.learnt(), &source)?;
     let session = Arc::new(Mutex::new(Session::default()));
+    let memory = watch::Sender::default();
     let mut taker = Taker {
         screen: None,
         recorder: Some(recorder),
@@ -199,6 +201,7 @@ async fn serve(
         secrets,
         newest: history.newest(),
         trouble: history.trouble(),
+        memory: memory.subscribe(),
         path,
         sinks: deliveries.statuses(),
     });
@@ -208,6 +211,14 @@ async fn serve(
     let stop = CancellationToken::new();
     let done = CancellationToken::new();
     let scrubbing = tokio::spawn(scrubbing::run(history.clone(), hidden, done.clone()));
+    let (cool, caches) = (follow.cool(), history.clone());
+    let give_up = move || {
+        cool();
+        if let Err(error) = caches.lock().give_up_caches() {
+            say(&error.to_string());
+        }
+    };
+    let remembering = tokio::spawn(memory::run(args.memory_limit, give_up, memory, stop.clone()));
     let retaining = tokio::spawn(retention::run(history, config.history.retention.limits(), stop.clone()));
 
     let mut next = None;
@@ -226,14 +237,14 @@ async fn serve(
             // All changes seen until then are recorded all the same.
             let _ = taking.await;
             deliveries.stop().await;
-            let _ = tokio::join!(retaining, scrubbing);
+            let _ = tokio::join!(retaining, scrubbing, remembering);
             return Err(error.into());
         }
     };
     done.cancel();
     deliveries.stop().await;
     // The file is closed when nobody has it any more.
-    let _ = tokio::join!(retaining, scrubbing);
+    let _ = tokio::join!(retaining, scrubbing, remembering);
     match taken.map_err(ServeError::Ended)? {
         Ok(()) => Ok(next.and_then(Next::loaded)),
         Err(TakeError::History(error)) if error.is_passing() && matches!(next, Some(Next::Reload(_))) => {

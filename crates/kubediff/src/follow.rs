@@ -228,6 +228,12 @@ impl Follow {
         move || factory.metrics().to_text(Format::OpenMetrics)
     }
 
+    /// Gives up what the informers can decode again.
+    pub(crate) fn cool(&self) -> impl Fn() + Clone + Send + Sync + 'static {
+        let factory = self.factory.clone();
+        move || factory.cool()
+    }
+
     /// The state of each watch, as it changes.
     pub(crate) fn standing(&self) -> watch::Receiver<Standing> {
         self.standing.subscribe()

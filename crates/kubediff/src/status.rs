@@ -124,6 +124,9 @@ fn text(status: &Value) -> String {
     if let Some(path) = status["history"]["path"].as_str() {
         let _ = writeln!(out, "history: {}, {} records", escape(path), status["history"]["records"]);
     }
+    if let Some(trouble) = status["memory"]["trouble"].as_str() {
+        let _ = writeln!(out, "{}", escape(trouble));
+    }
     if let Some(over @ 1..) = status["secrets"]["over_bounds"].as_u64() {
         let _ = writeln!(
             out,

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use kubediff_delivery::Status;
 use tokio::sync::watch;
 
+use super::memory::Memory;
 use crate::follow::Standing;
 use crate::{Secrets, Session};
 
@@ -21,6 +22,7 @@ pub(super) struct Current {
     pub(super) newest: watch::Receiver<u64>,
     /// Why the history cannot be written.
     pub(super) trouble: watch::Receiver<Option<String>>,
+    pub(super) memory: watch::Receiver<Memory>,
     pub(super) path: PathBuf,
     pub(super) sinks: BTreeMap<String, watch::Receiver<Status>>,
 }

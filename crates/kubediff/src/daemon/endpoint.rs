@@ -35,7 +35,7 @@ impl Endpoint {
         let shown = Arc::new(Mutex::new(Shown::Waiting("it has only begun".to_owned())));
         let Some(listen) = &loaded.config.listen else { return Ok(Self { shown, serving: None }) };
         let token = loaded.config.listen_token.as_ref().map(|token| token.reveal(loaded.folder()));
-        let expected = token.transpose().map_err(ServeError::Token)?.map(|token| format!("Bearer {token}"));
+        let expected = token.transpose().map_err(ServeError::Token)?;
         let mut failed = None;
         for address in listen.0.addresses() {
             match Listener::bind(address).await.and_then(|listener| Ok((listener.address()?, listener))) {
@@ -79,14 +79,14 @@ fn lock(shown: &Mutex<Shown>) -> MutexGuard<'_, Shown> {
     shown.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The answer to a request. The state and the metrics are for who sends the `expected` credentials, probes for everybody.
+/// The answer to a request. The state and the metrics are for requests with the `expected` token, probes for everybody.
 fn answer<B>(request: &Request<B>, shown: &Mutex<Shown>, expected: Option<&str>) -> Response<Full<Bytes>> {
     const TEXT: &str = "text/plain; charset=utf-8";
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         return response(StatusCode::METHOD_NOT_ALLOWED, TEXT, "only GET is answered here\n".to_owned());
     }
-    let sent = request.headers().get(header::AUTHORIZATION).map_or(&b""[..], |value| value.as_bytes());
-    let may_ask = expected.is_none_or(|expected| same(expected.as_bytes(), sent));
+    let sent = request.headers().get(header::AUTHORIZATION).and_then(|value| bearer(value.as_bytes()));
+    let may_ask = expected.is_none_or(|expected| sent.is_some_and(|sent| same(expected.as_bytes(), sent)));
     if matches!(request.uri().path(), "/status" | "/metrics") && !may_ask {
         return response(StatusCode::UNAUTHORIZED, TEXT, "a bearer token is needed here\n".to_owned());
     }
@@ -97,7 +97,7 @@ fn answer<B>(request: &Request<B>, shown: &Mutex<Shown>, expected: Option<&str>)
             None => response(
                 StatusCode::OK,
                 TEXT,
-                format!("ok{}{}\n", over_bounds(&shown), troubled_sinks(&shown)),
+                format!("ok{}{}{}\n", short_memory(&shown), over_bounds(&shown), troubled_sinks(&shown)),
             ),
             Some(reason) => response(StatusCode::SERVICE_UNAVAILABLE, TEXT, format!("{reason}\n")),
         },
@@ -110,6 +110,12 @@ fn answer<B>(request: &Request<B>, shown: &Mutex<Shown>, expected: Option<&str>)
             response(StatusCode::NOT_FOUND, TEXT, there.to_owned())
         }
     }
+}
+
+/// The token of an `Authorization: Bearer TOKEN`, whose scheme may be in small letters.
+fn bearer(credentials: &[u8]) -> Option<&[u8]> {
+    let (scheme, token) = credentials.split_at_checked(7)?;
+    scheme.eq_ignore_ascii_case(b"Bearer ").then_some(token)
 }
 
 /// Compares in a time that says nothing of where the first difference is.
@@ -133,6 +139,12 @@ fn why_not_ready(shown: &Shown) -> Option<String> {
             full.or_else(|| current.standing.borrow().why_not_ready())
         }
     }
+}
+
+/// The memory, in words; empty while there is enough.
+fn short_memory(shown: &Shown) -> String {
+    let trouble = running(shown).and_then(|current| current.memory.borrow().trouble());
+    trouble.map(|trouble| format!("; {trouble}")).unwrap_or_default()
 }
 
 /// The number of values over a bound, in words; empty for none.
@@ -159,6 +171,7 @@ fn troubled_sinks(shown: &Shown) -> String {
 fn status(shown: &Shown) -> Value {
     let not_ready = why_not_ready(shown);
     let Some(current) = running(shown) else { return json!({"ready": false, "reason": not_ready}) };
+    let memory = *current.memory.borrow();
     let sinks = current.sinks.iter().map(|(name, status)| {
         let status = status.borrow();
         let told = json!({
@@ -170,6 +183,9 @@ fn status(shown: &Shown) -> Value {
         "ready": not_ready.is_none(),
         "reason": not_ready,
         "history": {"path": current.path, "records": *current.newest.borrow()},
+        "memory": {
+            "resident": memory.resident, "limit": memory.limit, "trouble": memory.trouble(),
+        },
         "secrets": {"over_bounds": current.secrets.over_bounds()},
         "watches": current.standing.borrow().watches,
         "sinks": sinks.collect::<serde_json::Map<_, _>>(),
@@ -181,4 +197,30 @@ fn response(status: StatusCode, content: &'static str, text: String) -> Response
     *response.status_mut() = status;
     response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static(content));
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use http::{Request, StatusCode, header};
+
+    use super::{Shown, answer};
+
+    #[test]
+    fn the_scheme_of_a_token_may_be_in_any_letters_and_the_token_may_not() {
+        let shown = Mutex::new(Shown::Waiting(String::new()));
+        for (sent, expected) in [
+            ("Bearer Tok", StatusCode::OK),
+            ("bearer Tok", StatusCode::OK),
+            ("BEARER Tok", StatusCode::OK),
+            ("Bearer tok", StatusCode::UNAUTHORIZED),
+            ("Bearer", StatusCode::UNAUTHORIZED),
+            ("Basic Tok", StatusCode::UNAUTHORIZED),
+        ] {
+            let request =
+                Request::builder().uri("/status").header(header::AUTHORIZATION, sent).body(()).unwrap();
+            assert_eq!(answer(&request, &shown, Some("Tok")).status(), expected, "{sent}");
+        }
+    }
 }

@@ -108,6 +108,12 @@ const DAEMON: &[Family<Current>] = &[
         samples: |current| one(*current.newest.borrow()),
     },
     Family {
+        name: "kubediff_memory_short",
+        kind: Kind::Gauge,
+        help: "Whether over 80 % of the memory limit is used and caches are given up.",
+        samples: |current| one(u64::from(current.memory.borrow().is_short)),
+    },
+    Family {
         name: "kubediff_history_bytes",
         kind: Kind::Gauge,
         help: "The size of the file of the history, and of the log beside it.",

@@ -93,9 +93,13 @@ impl Set {
 
     /// Starts the daemon; its address, when it watches.
     async fn serve(&self) -> (Session, String) {
+        self.serve_with(&[]).await
+    }
+
+    async fn serve_with(&self, arguments: &'static [&'static str]) -> (Session, String) {
         let (kubeconfig, config) = (self.shop.kubeconfig().to_owned(), self.path("kubediff.yaml"));
         let started = tokio::task::spawn_blocking(move || {
-            let mut session = Session::serve(&kubeconfig, &config);
+            let mut session = Session::serve_with(&kubeconfig, &config, arguments);
             let note = session.note("health and metrics are on ");
             let address = note.split("are on ").nth(1).unwrap().to_owned();
             session.note("watching");
@@ -548,6 +552,25 @@ async fn the_state_and_the_metrics_are_for_who_has_the_token() {
         assert_eq!(kubediff(&arguments).await.1, may_ask, "{token}");
     }
     assert!(!kubediff(&["status", "--address", &address]).await.1);
+    on_thread(move || daemon.end_with("-TERM")).await;
+}
+
+/// A limit that each process is over.
+#[tokio::test(flavor = "multi_thread")]
+async fn k5_a_daemon_near_its_memory_limit_gives_up_caches_and_says_so() {
+    let set = Set::new().await;
+    set.configure("watch: {resources: [cm]}\n");
+    let (daemon, address) = set.serve_with(&["--memory-limit", "1MiB"]).await;
+    while !get(&address, "/readyz").await.1.contains("of the 1 MiB of memory are used: caches are given up") {
+        tokio::task::yield_now().await;
+    }
+    assert!(get(&address, "/metrics").await.1.contains("kubediff_memory_short 1"));
+    assert!(kubediff(&["status", "--address", &address]).await.0.contains("caches are given up"));
+    // It records all the same.
+    set.shop.create("a", "1").await;
+    while !get(&address, "/status").await.1.contains(r#""records":1"#) {
+        tokio::task::yield_now().await;
+    }
     on_thread(move || daemon.end_with("-TERM")).await;
 }
 

@@ -67,11 +67,17 @@ impl Session {
 
     /// Starts `kubediff serve` with this configuration.
     pub(crate) fn serve(kubeconfig: &Path, config: &Path) -> Self {
+        Self::serve_with(kubeconfig, config, &[])
+    }
+
+    /// Starts `kubediff serve` with this configuration and these further arguments.
+    pub(crate) fn serve_with(kubeconfig: &Path, config: &Path, arguments: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_kubediff"));
         command
             .arg("serve")
             .arg("-c")
             .arg(config)
+            .args(arguments)
             .env("KUBECONFIG", kubeconfig)
             .env("WORD", "a word from outside");
         Self::run(command)
