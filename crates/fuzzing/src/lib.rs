@@ -16,6 +16,8 @@ mod choices;
 pub mod json;
 pub mod lists;
 pub mod mailbox;
+#[cfg(feature = "secrets")]
+pub mod matrix;
 mod oracle;
 pub mod protobuf;
 #[cfg(feature = "secrets")]

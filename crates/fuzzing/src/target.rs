@@ -1,10 +1,10 @@
 //! All fuzz targets, by name.
 
-#[cfg(feature = "secrets")]
-use crate::secrets;
 #[cfg(feature = "typed")]
 use crate::typed;
 use crate::{json, lists, mailbox, protobuf, seeds, selectors, store, watches};
+#[cfg(feature = "secrets")]
+use crate::{matrix, secrets};
 
 /// One thing that takes any bytes, and panics where it breaks a promise.
 #[derive(Debug, Clone, Copy)]
@@ -35,6 +35,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "typed", run: typed::run, example: typed::example },
     #[cfg(feature = "secrets")]
     Target { name: "secrets", run: secrets::run, example: secrets::example },
+    #[cfg(feature = "secrets")]
+    Target { name: "matrix", run: matrix::run, example: matrix::example },
     Target { name: "mailbox", run: mailbox::run, example: |seed| seeds::bytes(seed, 400) },
 ];
 

@@ -69,6 +69,11 @@ fn any_bytes_as_a_type_of_k8s_openapi() {
 }
 
 #[test]
+fn k3_any_value_in_any_encoding_at_any_place() {
+    briefly("matrix", 1_500);
+}
+
+#[test]
 fn each_target_is_one_of_the_fuzzers() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/fuzz_targets");
     let files = std::fs::read_dir(folder).expect("the fuzzer's targets");
