@@ -195,13 +195,9 @@ pub fn run(input: &[u8]) {
 
 /// A character of the same class.
 fn another(it: char, choices: &mut Choices<'_>) -> char {
-    let first = match it {
-        'a'..='z' => b'a',
-        'A'..='Z' => b'A',
-        '0'..='9' => return char::from(b'0' + choices.below(10) as u8),
-        _ => return it,
-    };
-    char::from(first + choices.below(26) as u8)
+    let classes = ["abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "0123456789"];
+    let class = classes.iter().find(|class| class.contains(it));
+    class.and_then(|class| class.chars().nth(choices.below(class.len()))).unwrap_or(it)
 }
 
 /// Decisions.

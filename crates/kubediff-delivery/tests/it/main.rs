@@ -11,6 +11,7 @@ mod files;
 mod lines;
 mod log;
 mod random;
+mod refusals;
 mod running;
 mod scripts;
 mod server;
