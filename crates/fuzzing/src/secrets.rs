@@ -124,7 +124,7 @@ fn check(profile: &Profile, values: &[String; 2], old: Option<&Value>, new: Opti
         json_line(&change.with_objects()).expect("a change can be JSON"),
         serde_json::to_string(&change.patch()).expect("a patch can be JSON"),
         renderer.text(&change),
-        change.headline(),
+        change.summary.clone(),
     ];
     for text in &texts {
         for value in values {

@@ -32,7 +32,7 @@ fn k1_a_history_that_is_replaced_takes_nothing_more() {
     std::fs::rename(folder.path().join("backup.db"), &path).unwrap();
     let cart = object("deployments", Some("shop"), "cart", "1");
     let mut batch = Batch::default();
-    batch.observe(observation(&cart, 3, at(0), &json!({}), What::Known));
+    batch.observe(observation(&cart, 3, at(0), &json!({}), known()));
     let refused = history.commit(&batch).unwrap_err();
     assert!(matches!(refused, Error::Replaced { .. }) && !refused.is_passing(), "{refused}");
 }
