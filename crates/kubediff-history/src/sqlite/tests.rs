@@ -72,12 +72,12 @@ fn k6_a_migration_replaces_no_file_and_leaves_none_beside_what_is_no_history() {
     let path = folder.path().join("history.db");
     version_one(&path);
     std::fs::write(beside(&path, "-format-1"), "older").unwrap();
-    assert_eq!(History::migrate(&path).unwrap(), Some(beside(&path, "-format-1.2")));
+    assert_eq!(History::migrate(&path, None, |_| {}).unwrap(), Some(beside(&path, "-format-1.2")));
     assert_eq!(std::fs::read(beside(&path, "-format-1")).unwrap(), b"older");
 
     let other = folder.path().join("other");
     std::fs::write(&other, "").unwrap();
-    assert!(matches!(History::migrate(&other), Err(Error::Foreign { .. })));
+    assert!(matches!(History::migrate(&other, None, |_| {}), Err(Error::Foreign { .. })));
     assert!(!beside(&other, "-lock").exists());
 }
 
