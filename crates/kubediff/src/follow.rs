@@ -593,8 +593,9 @@ impl Follow {
             _ => format!(", {} objects", self.streams.objects()),
         };
         let ends = if self.manner.persistent { "" } else { "; Ctrl-C ends" };
-        say(&format!("watching {count} in {}{objects}{ends}", self.place));
+        // `/readyz` is right as soon as somebody reads that.
         self.tell(Standing::settled);
+        say(&format!("watching {count} in {}{objects}{ends}", self.place));
         self.tell_resources();
         self.tell_alive(Timestamp::now());
         Ok(())
