@@ -180,7 +180,7 @@ async fn serve(
 
     let source = name.as_deref().unwrap_or("kubediff").to_owned();
     let secrets = profile.secrets.clone();
-    let hidden = secrets.clone();
+    let (hidden, file) = (secrets.clone(), path.clone());
     let routes = Arc::new(Routes::new(config)?.with_secrets(secrets.clone()));
     let deliveries = Deliveries::start(&loaded, &history, &routes, &secrets, &follow.learnt(), &source)?;
     let session = Arc::new(Mutex::new(Session::default()));
@@ -210,7 +210,7 @@ async fn serve(
         tokio::task::spawn_blocking(move || taker.run(&inbox));
     let stop = CancellationToken::new();
     let done = CancellationToken::new();
-    let scrubbing = tokio::spawn(scrubbing::run(history.clone(), hidden, done.clone()));
+    let scrubbing = tokio::spawn(scrubbing::run(history.clone(), file, hidden, done.clone()));
     let (cool, caches) = (follow.cool(), history.clone());
     let give_up = move || {
         cool();

@@ -2,4 +2,5 @@
 
 pub(crate) mod mask;
 pub(crate) mod notes;
+pub(crate) mod scrub;
 pub(crate) mod writer;

@@ -121,6 +121,11 @@ impl Secrets {
         Self { key, hidden: Vec::new(), learnt: Arc::new(RwLock::new(learnt)) }
     }
 
+    /// Others, which know nothing yet.
+    pub(crate) fn with_same_key(&self) -> Self {
+        Self::new(self.key.clone())
+    }
+
     /// Which key the hashes have.
     pub fn key_id(&self) -> KeyId {
         self.key.id()

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use kubediff_history::{
-    Batch, Body, ChangeRecord, Cluster, Error, History, Number, ObjectId, Observation, Reader, Scope,
+    Batch, Body, ChangeRecord, Cluster, Error, History, Mask, Number, ObjectId, Observation, Reader, Scope,
     Settings, StateCursor, Version, What,
 };
 use serde_json::Value;
@@ -18,6 +18,7 @@ use tokio::sync::watch;
 use crate::changes::change::metadata;
 use crate::follow::{Inbox, Kind, Raw, Resources, Synced, Within, say};
 use crate::history::notes;
+use crate::history::scrub::CAUSE;
 use crate::{Change, Compared, Epoch, Gap, Origin, Profile, Redacted, Secrets, Sighting, Tally, Verb};
 use past::Past;
 
@@ -136,6 +137,37 @@ impl SharedHistory {
         drop(history);
         self.grown(number);
         Ok(())
+    }
+
+    /// Scrubs everything that is stored, as a command asks for it, and the last records once more: some of them were not stored yet.
+    /// Others write between its steps. Blocks. Returns whether it came to its end.
+    pub(crate) fn scrub_by(
+        &self,
+        mask: &dyn Mask,
+        prints: &[(String, Vec<u8>)],
+        stop: &dyn Fn() -> bool,
+    ) -> Result<bool, Error> {
+        let mut scrub = self.lock().scrub_of_all();
+        while self.lock().scrub(&mut scrub, mask)? {
+            give_way();
+            if stop() {
+                return Ok(false);
+            }
+        }
+        let mut batch = Batch::default();
+        for (namespace, print) in prints {
+            batch.print(Some(namespace.clone()), print.clone());
+        }
+        say(&format!("{} versions were masked {CAUSE}", scrub.masked()));
+        batch.scrubbed(scrub, Timestamp::now(), CAUSE);
+        let number = self.lock().commit(&batch)?;
+        self.grown(number);
+        self.unscrubbed.send_if_modified(|since| {
+            let is_new = since.is_none();
+            since.get_or_insert(Timestamp::now() - SCRUBBED);
+            is_new
+        });
+        Ok(true)
     }
 
     fn grown(&self, number: Number) {

@@ -434,7 +434,7 @@ pub enum Maintain {
         #[arg(value_name = "FILE")]
         file: PathBuf,
     },
-    /// Masks a value, or what is at a path, in everything that the file has; nothing else may write to it
+    /// Masks a value, or what is at a path, in everything that the file has; beside a daemon, by the daemon
     Scrub(ScrubArgs),
     /// Shows size, times, and how far each sink is behind
     Stats {

@@ -45,6 +45,9 @@ pub enum QueryError {
     /// The value to mask would be found everywhere.
     #[error("a value of fewer than 8 bytes is in many texts by chance; mask it with --path")]
     ShortValue,
+    /// The scrub cannot be done, or left to the daemon.
+    #[error(transparent)]
+    Order(crate::history::scrub::OrderError),
     /// A newer kubediff has written what is asked for.
     #[error(transparent)]
     Form(#[from] UnknownForm),
@@ -130,6 +133,7 @@ impl QueryError {
             Self::History(_)
             | Self::Key(_)
             | Self::Value { .. }
+            | Self::Order(_)
             | Self::Form(_)
             | Self::Nothing(_)
             | Self::Recording(_)

@@ -2,54 +2,22 @@
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use jiff::Zoned;
-use kubediff_history::{Batch, Details, History, Mask, ObjectId, Reader, Scope as Objects, Settings};
-use serde_json::Value;
+use kubediff_history::{Batch, History, Reader, Scope as Objects, Settings};
 
 use super::args::ScrubArgs;
 use super::error::QueryError;
 use super::names::Target;
 use super::output::{Output, say};
+use crate::history::scrub::{CAUSE, Order};
+use crate::model::path::PathPattern;
 use crate::text::terminal::escape;
-use crate::{HashKey, Scope, Secrets};
+use crate::{HashKey, Secrets};
 
-/// The objects in which something is masked.
-struct Chosen {
-    secrets: Secrets,
-    objects: Objects,
-}
-
-impl Chosen {
-    fn has(&self, object: &ObjectId) -> bool {
-        let Objects { group, resource, namespace, name, .. } = &self.objects;
-        let is = |wanted: &Option<String>, found: &str| wanted.as_ref().is_none_or(|wanted| wanted == found);
-        is(group, &object.gvk.group)
-            && is(resource, &object.resource)
-            && is(namespace, object.namespace.as_deref().unwrap_or_default())
-            && is(name, &object.name)
-    }
-}
-
-impl Mask for Chosen {
-    fn object(&self, object: &ObjectId, content: &mut Value) {
-        if self.has(object) {
-            self.secrets.object(object, content);
-        }
-    }
-
-    fn change(&self, object: &ObjectId, details: Details<'_>) {
-        if self.has(object) {
-            self.secrets.change(object, details);
-        }
-    }
-
-    fn text(&self, text: &mut String) {
-        if self.objects == Objects::default() {
-            Mask::text(&self.secrets, text);
-        }
-    }
-}
+/// How often the end of the daemon's work is looked for.
+const LOOK: Duration = Duration::from_millis(200);
 
 pub(super) fn run(args: &ScrubArgs, now: &Zoned) -> Result<(), QueryError> {
     let mut reader = Reader::open(&args.file)?;
@@ -69,7 +37,7 @@ pub(super) fn run(args: &ScrubArgs, now: &Zoned) -> Result<(), QueryError> {
     let cluster = reader.cluster()?;
     drop(reader);
     let key = HashKey::open(&HashKey::file_beside(&args.file)).map_err(QueryError::Key)?;
-    let mut secrets = Secrets::new(key);
+    let secrets = Secrets::new(key);
     secrets.news();
     if let Some(file) = &args.value {
         let value = read(file).map_err(|source| QueryError::Value { file: file.clone(), source })?;
@@ -78,22 +46,28 @@ pub(super) fn run(args: &ScrubArgs, now: &Zoned) -> Result<(), QueryError> {
         }
     }
     if let Some(path) = &args.path {
-        secrets.hide(Scope::any(), path.parse()?);
+        path.parse::<PathPattern>()?;
     }
-    // The daemon hides the value from its next start on, too.
     let news = secrets.news();
-    let chosen = Chosen { secrets, objects: target.scope };
+    let prints = news.iter().filter_map(|(namespace, print)| Some((namespace.clone()?, print.clone())));
+    let Objects { group, resource, namespace, name, .. } = target.scope;
+    let order = Order { group, resource, namespace, name, path: args.path.clone(), prints: prints.collect() };
+    let chosen = order.mask(&secrets).map_err(QueryError::Order)?;
 
-    let mut history = History::open(&args.file, &cluster, &Settings::default())?;
+    let mut history = match History::open(&args.file, &cluster, &Settings::default()) {
+        Err(kubediff_history::Error::InUse { .. }) => return leave(&order, &args.file),
+        opened => opened?,
+    };
     let mut scrub = history.scrub_of_all();
     while history.scrub(&mut scrub, &chosen)? {}
     let mut batch = Batch::default();
+    // A daemon hides the value from its next start on, too.
     for (namespace, print) in news {
         batch.print(namespace, print);
     }
     let masked = scrub.masked();
     let is_clean = scrub.is_clean();
-    batch.scrubbed(scrub, now.timestamp(), "by `kubediff history scrub`");
+    batch.scrubbed(scrub, now.timestamp(), CAUSE);
     history.commit(&batch)?;
     // A file that an older kubediff has written may have it in pages that are free.
     if let Err(error) = history.compact() {
@@ -106,14 +80,34 @@ pub(super) fn run(args: &ScrubArgs, now: &Zoned) -> Result<(), QueryError> {
     let mut output = Output::whole();
     output.text(&format!("{masked} versions in {name} were masked\n"))?;
     output.finish()?;
-    let copies = copies(&args.file);
+    not_reached(&args.file);
+    Ok(())
+}
+
+/// Lets the daemon that has the file do it, and waits for its end.
+fn leave(order: &Order, file: &Path) -> Result<(), QueryError> {
+    order.leave(file).map_err(QueryError::Order)?;
+    say(
+        "another process has the file: a daemon masks it now, or at its next start; this waits, and need not",
+    );
+    while Order::file_beside(file).exists() {
+        std::thread::sleep(LOOK);
+    }
+    let mut output = Output::whole();
+    output.text("the daemon is done; `kubediff log` shows what it masked\n")?;
+    output.finish()?;
+    not_reached(file);
+    Ok(())
+}
+
+fn not_reached(file: &Path) {
+    let copies = copies(file);
     if !copies.is_empty() {
         say(&format!("these files beside it are not reached: {}", copies.join(", ")));
     }
     say(
         "backups, recordings, and what sinks have received are not reached: remove the value from them, and rotate it",
     );
-    Ok(())
 }
 
 fn read(file: &Path) -> std::io::Result<Vec<u8>> {
@@ -127,7 +121,7 @@ fn read(file: &Path) -> std::io::Result<Vec<u8>> {
 
 /// Files beside the history whose names begin as its own: backups before a migration, and copies.
 fn copies(file: &Path) -> Vec<String> {
-    const OWN: &[&str] = &["", "-wal", "-shm", "-lock", ".key"];
+    const OWN: &[&str] = &["", "-wal", "-shm", "-lock", ".key", "-scrub", "-scrub-new"];
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let of = |file: PathBuf| file.file_name().map(|name| name.to_string_lossy().into_owned());
     let Some(own) = of(file.to_owned()) else { return Vec::new() };

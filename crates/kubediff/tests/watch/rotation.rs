@@ -145,6 +145,43 @@ async fn k3_a_value_that_becomes_known_later_is_masked_back() {
     }
 }
 
+/// The command leaves the value to the daemon that has the file, and nothing stops meanwhile.
+#[tokio::test(flavor = "multi_thread")]
+async fn k3_the_command_masks_a_value_beside_the_daemon() {
+    let folder = tempfile::tempdir().unwrap();
+    let shop = Shop::open().await;
+    let daemon = serve(&shop, folder.path(), "").await;
+    shop.create("early", "words-that-look-like-no-secret").await;
+    shop.patch("early", "more words-that-look-like-no-secret").await;
+    let sink = folder.path().join("sink.jsonl");
+    while !std::fs::read_to_string(&sink).is_ok_and(|sent| sent.contains("more words")) {
+        tokio::task::yield_now().await;
+    }
+    std::fs::write(folder.path().join("value"), "words-that-look-like-no-secret").unwrap();
+    let (file, value) = (folder.path().join("history.db"), folder.path().join("value"));
+    let scrub = move || {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_kubediff"));
+        let output = command.args(["history", "scrub"]).arg(file).arg("--value").arg(value).output().unwrap();
+        (
+            output.status.success(),
+            String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap(),
+        )
+    };
+    let (ok, said) = tokio::task::spawn_blocking(scrub).await.unwrap();
+    assert!(ok && said.contains("the daemon is done"), "{said}");
+    let sent = std::fs::read_to_string(&sink).unwrap().len();
+    shop.patch("early", "then words-that-look-like-no-secret").await;
+    end_after(daemon, folder.path(), "then <hmac:").await;
+    let (text, records) = everything(folder.path());
+    assert!(records >= 2 && !text[sent..].contains("words-that-look"), "{}", &text[sent..]);
+    assert!(text.contains("scrubbed"), "the sinks hear of it: {text}");
+    for file in ["history.db", "history.db-wal"] {
+        let bytes = std::fs::read(folder.path().join(file)).unwrap_or_default();
+        assert!(!bytes.windows(15).any(|bytes| bytes == b"words-that-look"), "in {file}");
+    }
+    assert!(!folder.path().join("history.db-scrub").exists());
+}
+
 /// A new path to hide is hidden in what was stored before, too.
 #[tokio::test(flavor = "multi_thread")]
 async fn k3_a_new_path_to_hide_is_masked_back() {

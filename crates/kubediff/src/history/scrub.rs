@@ -1,0 +1,157 @@
+//! A scrub by command: of a value, or of what is at a path, in chosen objects. The command does it itself, or leaves the order beside
+//! the history for the daemon that writes to it.
+
+use std::ffi::OsString;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use kubediff_history::{Details, Mask, ObjectId, Scope as Objects};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{Scope, Secrets};
+
+/// The cause that the history names.
+pub(crate) const CAUSE: &str = "by `kubediff history scrub`";
+
+/// What to mask, and where. It has hashes in place of the value.
+#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Order {
+    pub(crate) group: Option<String>,
+    pub(crate) resource: Option<String>,
+    pub(crate) namespace: Option<String>,
+    pub(crate) name: Option<String>,
+    pub(crate) path: Option<String>,
+    /// The prints of the value, with its namespace.
+    pub(crate) prints: Vec<(String, Vec<u8>)>,
+}
+
+/// An order to scrub that cannot be carried out, or left to the daemon.
+#[derive(Debug, thiserror::Error)]
+pub enum OrderError {
+    /// Its file cannot be written, read or removed.
+    #[error("{} cannot be used; if an order waits there already, wait for its end", file.display())]
+    File {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Its file has something else.
+    #[error("{} is no order of `kubediff history scrub`; give the command again", file.display())]
+    Form {
+        /// The file.
+        file: PathBuf,
+    },
+    /// Its path is malformed.
+    #[error("the path to mask is malformed")]
+    Path(#[source] crate::model::path::InvalidPattern),
+    /// The history cannot be written.
+    #[error(transparent)]
+    History(kubediff_history::Error),
+    /// The daemon cannot know the value.
+    #[error(
+        "the value to mask was hashed with another key than the daemon's: its `keyFile` is not beside the history"
+    )]
+    Key,
+}
+
+impl Order {
+    /// Where an order for the daemon of this history lies.
+    pub(crate) fn file_beside(history: &Path) -> PathBuf {
+        beside(history, "-scrub")
+    }
+
+    /// Leaves it for the daemon.
+    pub(crate) fn leave(&self, history: &Path) -> Result<(), OrderError> {
+        let (file, new) = (Self::file_beside(history), beside(history, "-scrub-new"));
+        let write = || {
+            let mut options = OpenOptions::new();
+            #[cfg(unix)]
+            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+            let mut written = options.write(true).create(true).truncate(true).open(&new)?;
+            written.write_all(&serde_json::to_vec(self)?)?;
+            written.sync_all()?;
+            // Unlike a rename, a link takes the place of no other order.
+            let linked = fs::hard_link(&new, &file);
+            fs::remove_file(&new)?;
+            linked
+        };
+        write().map_err(|source| OrderError::File { file, source })
+    }
+
+    /// The order that waits for the daemon of this history.
+    pub(crate) fn waiting(history: &Path) -> Result<Option<Self>, OrderError> {
+        let file = Self::file_beside(history);
+        match fs::read(&file) {
+            Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|_| OrderError::Form { file }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(OrderError::File { file, source }),
+        }
+    }
+
+    /// Takes it away: it was carried out, or cannot be.
+    pub(crate) fn done(history: &Path) -> Result<(), OrderError> {
+        let file = Self::file_beside(history);
+        fs::remove_file(&file).map_err(|source| OrderError::File { file, source })
+    }
+
+    /// The mask that carries it out, with the key of these secrets.
+    pub(crate) fn mask(&self, like: &Secrets) -> Result<Chosen, OrderError> {
+        let mut secrets = like.with_same_key();
+        if !secrets.restore(&self.prints).is_empty() {
+            return Err(OrderError::Key);
+        }
+        if let Some(path) = &self.path {
+            secrets.hide(Scope::any(), path.parse().map_err(OrderError::Path)?);
+        }
+        let Self { group, resource, namespace, name, .. } = self;
+        let [group, resource, namespace, name] = [group, resource, namespace, name].map(Clone::clone);
+        Ok(Chosen { secrets, objects: Objects { group, resource, namespace, name, uid: None } })
+    }
+}
+
+fn beside(history: &Path, end: &str) -> PathBuf {
+    let mut file = OsString::from(history);
+    file.push(end);
+    file.into()
+}
+
+/// Masks in the chosen objects.
+pub(crate) struct Chosen {
+    secrets: Secrets,
+    objects: Objects,
+}
+
+impl Chosen {
+    fn has(&self, object: &ObjectId) -> bool {
+        let Objects { group, resource, namespace, name, .. } = &self.objects;
+        let is = |wanted: &Option<String>, found: &str| wanted.as_ref().is_none_or(|wanted| wanted == found);
+        is(group, &object.gvk.group)
+            && is(resource, &object.resource)
+            && is(namespace, object.namespace.as_deref().unwrap_or_default())
+            && is(name, &object.name)
+    }
+}
+
+impl Mask for Chosen {
+    fn object(&self, object: &ObjectId, content: &mut Value) {
+        if self.has(object) {
+            self.secrets.object(object, content);
+        }
+    }
+
+    fn change(&self, object: &ObjectId, details: Details<'_>) {
+        if self.has(object) {
+            self.secrets.change(object, details);
+        }
+    }
+
+    fn text(&self, text: &mut String) {
+        if self.objects == Objects::default() {
+            Mask::text(&self.secrets, text);
+        }
+    }
+}
