@@ -10,7 +10,7 @@ fn a_ratio_is_of_one_round_and_its_value_the_median_of_the_rounds() {
             figures.record(sync::NAME, &client.view("typed"), &[(sync::CPU, Unit::Seconds, value)]);
         }
     }
-    let ratios = ratios(&Results { figures: &figures, growth: &[], server: Kind::Real });
+    let ratios = ratios(&Results { figures: &figures, server: Kind::Real });
     let [ratio] = &ratios[..] else { panic!("{ratios:?}") };
     assert_eq!(ratio.name, "sync CPU / client-go typed");
     assert_eq!((ratio.value, ratio.verdict()), (0.2, "must"));
@@ -31,7 +31,7 @@ fn a_controller_is_compared_with_the_better_of_the_others_in_each_round() {
         record(&mut figures, Library::ControllerRuntime, runtime);
         record(&mut figures, Library::KubeRs, kube);
     }
-    let of = |figures: &Figures| ratios(&Results { figures, growth: &[], server: Kind::Real });
+    let of = |figures: &Figures| ratios(&Results { figures, server: Kind::Real });
     let [ratio] = &of(&figures)[..] else { panic!("one target is about it") };
     assert_eq!((&ratio.runs[..], ratio.verdict()), (&[0.25, 0.75][..], "must"));
 
@@ -53,7 +53,7 @@ fn a_ratio_says_with_what_server_it_was_measured() {
     }
     figures.record(stuck::NAME, &Library::Informer.view("typed"), &[(stuck::MEMORY, Unit::Times, 1.0)]);
     let servers = |server| {
-        let ratios = ratios(&Results { figures: &figures, growth: &[], server });
+        let ratios = ratios(&Results { figures: &figures, server });
         ratios
             .iter()
             .map(|ratio| (ratio.name.split(' ').next().unwrap().to_owned(), ratio.server()))
