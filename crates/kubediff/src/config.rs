@@ -38,6 +38,7 @@ pub use value::{InvalidMode, InvalidPeriod, InvalidSize, Mode, Period, Secret, S
 pub use warning::{Note, Warning};
 pub use watch::{Exclude, Watch};
 
+use crate::HashKey;
 use crate::model::targets::Target;
 use place::FieldPath;
 use tree::Node;
@@ -178,7 +179,7 @@ impl Config {
 
     /// Where the key of the hashes is.
     pub fn key_file(&self) -> PathBuf {
-        self.key_file.clone().unwrap_or_else(|| self.history.path.with_file_name("kubediff.key"))
+        self.key_file.clone().unwrap_or_else(|| HashKey::file_of_daemon(&self.history.path))
     }
 
     /// Asks the server what the names of resources stand for. Until then, short names and categories stand for nothing in

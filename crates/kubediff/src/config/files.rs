@@ -3,15 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use super::place::FieldPath;
+use super::value::Secret;
 use super::{Config, Sink};
 
-/// Beside a history, SQLite and the lock have files of these ends.
-const BESIDE: &[&str] = &["-wal", "-shm", "-journal", "-lock"];
+/// Beside a history, SQLite, the lock, orders of a scrub and the backup of a migration have files of these ends.
+const BESIDE: &[&str] = &["-wal", "-shm", "-journal", "-lock", "-scrub", "-scrub-new", "-format-1"];
 
 /// A longer chain of symbolic links is none.
 const LINKS: usize = 8;
 
-/// A file that is written.
+/// A file that is written, or that has a secret.
 struct Use {
     path: PathBuf,
     purpose: String,
@@ -29,6 +30,13 @@ pub(super) fn shared(config: &Config, file: &Path) -> Vec<(FieldPath, String)> {
         older: 0,
     };
     let mut known = vec![one(file.to_owned(), "the configuration")];
+    if let Some(Secret::File(token)) = &config.listen_token {
+        known.push(one(folder.join(token), "the file of `listenToken`"));
+    }
+    for (name, sink) in &config.sinks {
+        let files = sink.files().into_iter();
+        known.extend(files.map(|file| one(folder.join(file), &format!("a file that the sink {name} reads"))));
+    }
     let mut wrong = Vec::new();
     let root = FieldPath::default();
     let mut add = |field: FieldPath, new: Vec<Use>| {

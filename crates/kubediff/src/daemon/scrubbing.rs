@@ -87,7 +87,7 @@ fn obey(
         Err(_) => {}
     }
     if Order::file_beside(file).exists() {
-        Order::done(file)?;
+        Order::done(file, masked.as_ref().err())?;
     }
     masked.map(drop)
 }

@@ -7,6 +7,7 @@ use kubediff_history::{Details, Error, Mask, ObjectId, Reader};
 use serde_json::Value;
 
 use crate::follow::say;
+use crate::history::notes;
 use crate::model::diff::Difference;
 use crate::model::path::Path as FieldPath;
 use crate::{HashKey, Secrets};
@@ -78,7 +79,7 @@ impl Mask for Asked {
 
 /// From now on, the reader of this file shows no value that the history knows, as far as the key beside it is there.
 pub(crate) fn mask_again(reader: &mut Reader, file: &Path) -> Result<(), Error> {
-    let key = match HashKey::existing(&HashKey::file_beside(file)) {
+    let key = match HashKey::beside(file, reader.notes()?.get(notes::KEY).map(String::as_str)) {
         Ok(Some(key)) => key,
         Ok(None) => return Ok(()),
         Err(error) => {

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use kubediff_history::{Details, Mask, ObjectId, Scope as Objects};
 use serde::{Deserialize, Serialize};
@@ -14,6 +15,12 @@ use crate::{Scope, Secrets};
 
 /// The cause that the history names.
 pub(crate) const CAUSE: &str = "by `kubediff history scrub`";
+
+/// The end of the file with the daemon's reason.
+const REFUSED: &str = "-scrub-refused";
+
+/// How often the end of the daemon's work is looked for.
+const LOOK: Duration = Duration::from_millis(200);
 
 /// What to mask, and where. It has hashes in place of the value.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,9 +58,12 @@ pub enum OrderError {
     /// The history cannot be written.
     #[error(transparent)]
     History(kubediff_history::Error),
+    /// The daemon says why it did not carry it out.
+    #[error("the daemon did not mask it: {0}")]
+    Refused(String),
     /// The daemon cannot know the value.
     #[error(
-        "the value to mask was hashed with another key than the daemon's: its `keyFile` is not beside the history"
+        "the value was hashed with another key than the daemon's; put the daemon's `keyFile` beside the history, as `kubediff.key`"
     )]
     Key,
 }
@@ -92,10 +102,26 @@ impl Order {
         }
     }
 
-    /// Takes it away: it was carried out, or cannot be.
-    pub(crate) fn done(history: &Path) -> Result<(), OrderError> {
+    /// Takes it away: it was carried out, or cannot be, for this reason.
+    pub(crate) fn done(history: &Path, refused: Option<&OrderError>) -> Result<(), OrderError> {
         let file = Self::file_beside(history);
-        fs::remove_file(&file).map_err(|source| OrderError::File { file, source })
+        let answer = refused.map_or(Ok(()), |why| fs::write(beside(history, REFUSED), why.to_string()));
+        answer.and_then(|()| fs::remove_file(&file)).map_err(|source| OrderError::File { file, source })
+    }
+
+    /// Waits until the daemon has carried it out.
+    pub(crate) fn wait(history: &Path) -> Result<(), OrderError> {
+        while Self::file_beside(history).exists() {
+            std::thread::sleep(LOOK);
+        }
+        let answer = beside(history, REFUSED);
+        match fs::read_to_string(&answer) {
+            Ok(why) => {
+                fs::remove_file(&answer).map_err(|source| OrderError::File { file: answer, source })?;
+                Err(OrderError::Refused(why))
+            }
+            Err(_) => Ok(()),
+        }
     }
 
     /// The mask that carries it out, with the key of these secrets.

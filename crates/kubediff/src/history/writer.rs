@@ -121,6 +121,7 @@ impl SharedHistory {
             give_way();
             if stop() {
                 // The note stays: the next start begins again.
+                say("values that became known later stay in the history until the next start masks them");
                 return Ok(());
             }
         }

@@ -34,6 +34,11 @@ pub enum QueryError {
     /// The key of the hashes cannot be used.
     #[error(transparent)]
     Key(crate::KeyFileError),
+    /// Hashes by another key could not be compared with those that the history has.
+    #[error(
+        "the key of the hashes is not beside {}; put it there as `kubediff.key` (the daemon's configuration names it: `keyFile`)", .0.display()
+    )]
+    NoKey(PathBuf),
     /// The value to mask cannot be read.
     #[error("the value cannot be read from {}", file.display())]
     Value {
@@ -134,6 +139,7 @@ impl QueryError {
             | Self::Key(_)
             | Self::Value { .. }
             | Self::Order(_)
+            | Self::NoKey(_)
             | Self::Form(_)
             | Self::Nothing(_)
             | Self::Recording(_)

@@ -2,7 +2,6 @@
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use jiff::Zoned;
 use kubediff_history::{Batch, History, Reader, Scope as Objects, Settings};
@@ -11,13 +10,11 @@ use super::args::ScrubArgs;
 use super::error::QueryError;
 use super::names::Target;
 use super::output::{Output, say};
+use crate::history::notes;
 use crate::history::scrub::{CAUSE, Order};
 use crate::model::path::PathPattern;
 use crate::text::terminal::escape;
 use crate::{HashKey, Secrets};
-
-/// How often the end of the daemon's work is looked for.
-const LOOK: Duration = Duration::from_millis(200);
 
 pub(super) fn run(args: &ScrubArgs, now: &Zoned) -> Result<(), QueryError> {
     let mut reader = Reader::open(&args.file)?;
@@ -35,8 +32,15 @@ pub(super) fn run(args: &ScrubArgs, now: &Zoned) -> Result<(), QueryError> {
         },
     };
     let cluster = reader.cluster()?;
+    let noted = reader.notes()?.remove(notes::KEY);
     drop(reader);
-    let key = HashKey::open(&HashKey::file_beside(&args.file)).map_err(QueryError::Key)?;
+    let key = match HashKey::beside(&args.file, noted.as_deref()).map_err(QueryError::Key)? {
+        Some(key) => key,
+        None if noted.is_none() => {
+            HashKey::open(&HashKey::file_beside(&args.file)).map_err(QueryError::Key)?
+        }
+        None => return Err(QueryError::NoKey(args.file.clone())),
+    };
     let secrets = Secrets::new(key);
     secrets.news();
     if let Some(file) = &args.value {
@@ -90,9 +94,7 @@ fn leave(order: &Order, file: &Path) -> Result<(), QueryError> {
     say(
         "another process has the file: a daemon masks it now, or at its next start; this waits, and need not",
     );
-    while Order::file_beside(file).exists() {
-        std::thread::sleep(LOOK);
-    }
+    Order::wait(file).map_err(QueryError::Order)?;
     let mut output = Output::whole();
     output.text("the daemon is done; `kubediff log` shows what it masked\n")?;
     output.finish()?;
@@ -121,7 +123,7 @@ fn read(file: &Path) -> std::io::Result<Vec<u8>> {
 
 /// Files beside the history whose names begin as its own: backups before a migration, and copies.
 fn copies(file: &Path) -> Vec<String> {
-    const OWN: &[&str] = &["", "-wal", "-shm", "-lock", ".key", "-scrub", "-scrub-new"];
+    const OWN: &[&str] = &["", "-wal", "-shm", "-lock", ".key", "-scrub", "-scrub-new", "-scrub-refused"];
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let of = |file: PathBuf| file.file_name().map(|name| name.to_string_lossy().into_owned());
     let Some(own) = of(file.to_owned()) else { return Vec::new() };

@@ -26,6 +26,10 @@ pre-production
 staging
 eu-central-1
 eu-central-1a
+c6gd.16xlarge
+db.r6g.large
+p4d.24xlarge
+cache.m7g.xlarge
 us-east-1b
 europe-west1-b
 asia-southeast1-a

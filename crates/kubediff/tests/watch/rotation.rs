@@ -182,6 +182,32 @@ async fn k3_the_command_masks_a_value_beside_the_daemon() {
     assert!(!folder.path().join("history.db-scrub").exists());
 }
 
+/// The daemon ends after it has noted the value, and before it has masked what was stored; its key has the name that daemons give.
+#[tokio::test(flavor = "multi_thread")]
+async fn k3_a_question_masks_what_the_daemon_could_not_mask_any_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let shop = Shop::open().await;
+    let daemon = serve(&shop, folder.path(), "secrets: {wait: 1ms}\n").await;
+    shop.create("early", &format!("pg://app:{}@db/", value(1))).await;
+    let (history, sink) = (folder.path().join("history.db"), folder.path().join("sink.jsonl"));
+    while !std::fs::read_to_string(&sink).is_ok_and(|sent| sent.contains("early")) {
+        tokio::task::yield_now().await;
+    }
+    shop.post(SECRETS, json!({"metadata": {"name": "db"}, "stringData": {"password": value(1)}})).await;
+    while Reader::open(&history).unwrap().prints().unwrap().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    tokio::task::spawn_blocking(move || daemon.kill()).await.unwrap();
+    assert!(folder.path().join("kubediff.key").exists());
+    let ask = move || {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_kubediff"));
+        command.args(["get", "cm", "-n", "default", "-o", "json", "--history"]).arg(history);
+        String::from_utf8(command.output().unwrap().stdout).unwrap()
+    };
+    let said = tokio::task::spawn_blocking(ask).await.unwrap();
+    assert!(said.contains("pg://app:<hmac:") && !said.contains(&value(1)), "{said}");
+}
+
 /// A new path to hide is hidden in what was stored before, too.
 #[tokio::test(flavor = "multi_thread")]
 async fn k3_a_new_path_to_hide_is_masked_back() {

@@ -114,6 +114,22 @@ impl HashKey {
         name.into()
     }
 
+    /// Where a daemon keeps the key of this history, unless its configuration says otherwise.
+    pub(crate) fn file_of_daemon(history: &Path) -> PathBuf {
+        history.with_file_name("kubediff.key")
+    }
+
+    /// The key of a history, if it is beside it: the one with the id that the history has noted.
+    pub(crate) fn beside(history: &Path, noted: Option<&str>) -> Result<Option<Self>, KeyFileError> {
+        for file in [Self::file_beside(history), Self::file_of_daemon(history)] {
+            let key = Self::existing(&file)?;
+            if key.as_ref().is_some_and(|key| noted.is_none_or(|noted| key.id().to_string() == noted)) {
+                return Ok(key);
+            }
+        }
+        Ok(None)
+    }
+
     /// The key in this file, which has mode 0600. A missing file is made, with a new key; of several processes that do
     /// so at the same time, all get the same one.
     ///

@@ -54,6 +54,21 @@ pub(super) fn is_time(text: &str) -> bool {
     text.parse::<jiff::Timestamp>().is_ok() || text.parse::<jiff::civil::DateTime>().is_ok()
 }
 
+/// `db.r6g.large`, `c6gd.16xlarge`: a type of machine in a cloud.
+fn is_machine(text: &str) -> bool {
+    let mut parts = text.rsplit('.');
+    let size = parts.next().map(|size| size.trim_start_matches(|c: char| c.is_ascii_digit()));
+    let is_size = matches!(size, Some("nano" | "micro" | "small" | "medium" | "large" | "xlarge" | "metal"));
+    let is_family = |family: &str| {
+        family.len() <= 8
+            && family.starts_with(|c: char| c.is_ascii_lowercase())
+            && family.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+    };
+    is_size
+        && parts.next().is_some_and(is_family)
+        && parts.all(|service| matches!(service, "db" | "cache" | "search" | "ml"))
+}
+
 /// How many digits `30s`, `512Mi` or `8080` has: a number, perhaps with a unit of time or size.
 fn quantity(part: &str) -> Option<usize> {
     const UNITS: &[&str] = &[
@@ -69,7 +84,7 @@ fn is_of_words(value: &[u8], is_word: impl Fn(&str) -> bool) -> bool {
     let Ok(text) = str::from_utf8(value) else { return false };
     let is_sign = |c: char| c.is_ascii_whitespace() || "-_./:@,=*+;?&()<>[]{}|\"'".contains(c);
     let ends_like_a_password = |(_, end): (&str, &str)| end.bytes().all(|byte| byte.is_ascii_digit());
-    if is_time(text) {
+    if is_time(text) || is_machine(text) {
         return true;
     }
     // `Admin@1234`

@@ -438,6 +438,8 @@ fn k1_a_file_has_one_purpose_whatever_its_name_is() {
         ("", "b.log.30"),
         ("keyFile: soft", "changes.log"),
         ("keyFile: own.key", "own.key"),
+        ("listenToken: {file: token}", "logs/../token"),
+        ("", "history.db-format-1"),
     ] {
         all += &format!("{settings} {sink}: {}\n", said(settings, sink));
     }
@@ -456,6 +458,8 @@ fn k1_a_file_has_one_purpose_whatever_its_name_is() {
          b.log.30: valid
         keyFile: soft changes.log: keyFile: this is the history, which would be destroyed: choose another file
         keyFile: own.key own.key: sinks.a.file.path: this is the key, which would be destroyed: choose another file
+        listenToken: {file: token} logs/../token: sinks.a.file.path: this is the file of `listenToken`, which would be destroyed: choose another file
+         history.db-format-1: sinks.a.file.path: this is a file of the history, which would be destroyed: choose another file
     "#]].assert_eq(&all);
 }
 

@@ -111,8 +111,19 @@ fn k3_the_command_says_what_it_cannot_do() {
             && said.ends_with("exit 2\n"),
         "{said}"
     );
+    // A daemon has the file, and refuses.
     let world = World::open(&path, [7; 32]);
-    let said = run(&path, &["history", "scrub", file, "--path", "data.token"]);
-    assert!(said.contains("is in use: another process writes to it"), "{said}");
+    let asked = path.clone();
+    let asking = std::thread::spawn(move || {
+        run(&asked, &["history", "scrub", asked.to_str().unwrap(), "--path", "data.token"])
+    });
+    let order = folder.path().join("history.db-scrub");
+    while !order.exists() {
+        std::thread::yield_now();
+    }
+    std::fs::write(folder.path().join("history.db-scrub-refused"), "no room").unwrap();
+    std::fs::remove_file(&order).unwrap();
+    let said = asking.join().unwrap();
+    assert!(said.contains("the daemon did not mask it: no room") && said.ends_with("exit 1\n"), "{said}");
     drop(world);
 }
