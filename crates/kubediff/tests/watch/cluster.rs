@@ -23,8 +23,8 @@ use crate::session::Session;
 
 /// Longer than anything takes: what is denied is tried again after a minute at most.
 const PATIENCE: Duration = Duration::from_secs(150);
-const OLD: &str = "the-first-password-of-this-test";
-const NEW: &str = "the-second-password-of-this-test";
+const OLD: &str = "the-first-Pa55word-of-this-test";
+const NEW: &str = "the-second-Pa55word-of-this-test";
 
 /// The cluster, and every object that the server answered to a write of this test, by name and version.
 struct World {
