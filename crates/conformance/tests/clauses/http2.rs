@@ -53,13 +53,15 @@ async fn f1_over_http2_many_watches_need_few_connections() {
         informers[number].at_least(&version, conformance::DEADLINE).await.unwrap();
         assert_eq!(names(&informers[number]), [format!("map-{number}")]);
     }
-    // All of them recover from a fault that breaks all of them at once.
+    // All of them recover from a fault that breaks all of them at once. On a busy machine, a first list may have been asked for twice.
+    let listed = rig.wire.lists().len();
+    assert!(listed >= 130, "{listed}");
     rig.proxy.cut();
     for number in [0, 65, 129] {
         let version = rig.update(&format!("map-{number}"), "new").await;
         informers[number].at_least(&version, conformance::DEADLINE).await.unwrap();
     }
-    assert_eq!(rig.wire.lists().len(), 130);
+    assert_eq!(rig.wire.lists().len(), listed, "no watch needs a list");
 }
 
 #[tokio::test]
