@@ -15,7 +15,7 @@ pub type Place = (&'static str, fn(&str) -> Value);
 /// Its name, a text that is planted in other objects, and what a Secret has.
 pub type Shape = (&'static str, &'static str, fn(&str) -> String);
 
-/// What is in a Secret, and which part of it is planted elsewhere.
+/// The content of a Secret, and the part of it that is planted elsewhere.
 pub fn shapes() -> Vec<Shape> {
     vec![
         ("a password", "Vq7#mZx2kLw!", str::to_owned),

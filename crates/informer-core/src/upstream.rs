@@ -40,7 +40,7 @@ pub use outage::Member;
 /// The first list of a factory waits this long for the schemas.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What the informers of a factory know of their server.
+/// The knowledge that the informers of a factory share of their server.
 #[derive(Debug)]
 pub struct Upstream {
     outage: Outage,

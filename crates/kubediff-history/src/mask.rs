@@ -1,4 +1,4 @@
-//! What must not be in a history, and is taken out of what is read, or of what is stored.
+//! Masks take secrets out of a history: of the answers to a reader, or of the file.
 
 use serde_json::Value;
 

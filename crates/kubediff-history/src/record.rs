@@ -119,7 +119,7 @@ pub struct Manager {
 pub enum Record {
     /// A time in which nothing was watched.
     Gap(Gap),
-    /// What was stored before has been masked.
+    /// A scrub has masked earlier versions.
     Scrubbed(Scrubbed),
     /// A change of an object.
     #[serde(untagged)]

@@ -1,4 +1,4 @@
-//! What a delivery does when a sink refuses everything, step by step.
+//! The steps of a delivery whose sink refuses everything.
 
 use std::time::Duration;
 

@@ -343,7 +343,7 @@ fn prepare(
     connection.pragma_update(None, "journal_mode", "wal")?;
     // A commit is on the disk when it returns: a batch is one, so that this costs little.
     connection.pragma_update(None, "synchronous", "full")?;
-    // What a scrub or retention takes out is nowhere in the file, not even in its free pages.
+    // Content that a scrub or retention takes out is nowhere in the file, not even in its free pages.
     connection.pragma_update(None, "secure_delete", "on")?;
     connection.pragma_update(None, "cache_size", -32_768)?;
     connection.pragma_update(None, "wal_autocheckpoint", 4_000)?;

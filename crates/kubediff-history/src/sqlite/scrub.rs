@@ -92,7 +92,7 @@ fn versions(memory: &mut Memory, connection: &Connection, scrub: &mut Scrub, mas
     Ok(())
 }
 
-/// What is to be masked in a version; `None` where there is nothing.
+/// The parts of a version to mask; `None` where there are none.
 fn masked(
     codec: &mut Codec,
     connection: &Connection,
@@ -137,7 +137,7 @@ fn masked_details(
     let detail::Details { paths, diff, summary, .. } = &mut details;
     mask.change(object, Details { paths: paths.to_mut(), diff: diff.to_mut(), summary: summary.to_mut() });
     let paths = [before.paths.to_vec(), details.paths.to_vec()];
-    // What is not masked stays as it is written, byte for byte.
+    // Content without a mask stays as it is written, byte for byte.
     if before == details { Ok((stored.to_vec(), paths)) } else { Ok((details.written()?, paths)) }
 }
 

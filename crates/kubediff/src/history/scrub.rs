@@ -77,6 +77,8 @@ impl Order {
     /// Leaves it for the daemon.
     pub(crate) fn leave(&self, history: &Path) -> Result<(), OrderError> {
         let (file, new) = (Self::file_beside(history), beside(history, "-scrub-new"));
+        // The answer to an order whose command did not wait. Usually there is none.
+        let _ = fs::remove_file(beside(history, REFUSED));
         let write = || {
             let mut options = OpenOptions::new();
             #[cfg(unix)]
