@@ -92,7 +92,16 @@ CREATE TABLE dead_letters (
 /// The right to write to a file, of one process at a time. The lock is that of a file beside it: the kernel releases it with
 /// the process, and SQLite's own locks are not touched.
 #[derive(Debug)]
-pub(super) struct WriteLock(#[expect(dead_code, reason = "the lock lasts as long as its file is open")] File);
+pub(super) struct WriteLock(File);
+
+impl Drop for WriteLock {
+    /// A program that starts another one shares its open files with it until the other begins, and closing this one alone would
+    /// leave the lock taken that long.
+    fn drop(&mut self) {
+        // A failure leaves what closing the file does.
+        let _ = self.0.unlock();
+    }
+}
 
 impl WriteLock {
     fn take(path: &Path) -> Result<Self, Error> {
