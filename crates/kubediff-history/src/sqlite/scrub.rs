@@ -291,7 +291,7 @@ fn texts(connection: &Connection, (after, through): (i64, i64), mask: &dyn Mask)
 }
 
 /// Dictionaries are made of the first contents of a kind. Nothing is packed any more with one that has this text: its kind becomes
-/// negative, and it goes when nothing needs it.
+/// negative, and its content goes when nothing needs it.
 fn retire(memory: &mut Memory, connection: &Connection, number: i64, text: &[u8]) -> Outcome<()> {
     let mut of = connection.prepare_cached(
         "SELECT d.id, d.bytes FROM dictionaries d JOIN versions v ON v.kind = d.kind WHERE v.number = ?1",
@@ -307,7 +307,7 @@ fn retire(memory: &mut Memory, connection: &Connection, number: i64, text: &[u8]
     Ok(())
 }
 
-/// Packs a part of what a retired dictionary packs without it, and removes the dictionary in the end.
+/// Packs a part of what a retired dictionary packs without it, and empties the dictionary in the end.
 fn dictionaries(memory: &mut Memory, connection: &Connection, scrub: &mut Scrub) -> Outcome<bool> {
     let sql = "SELECT min(id) FROM dictionaries WHERE kind < 0";
     let Some(id) = connection.query_row(sql, [], |row| row.get::<_, Option<i64>>(0))? else {
@@ -339,7 +339,9 @@ fn dictionaries(memory: &mut Memory, connection: &Connection, scrub: &mut Scrub)
     scrub.repacked = through;
     let last = "SELECT max(coalesce((SELECT max(number) FROM versions), 0), coalesce((SELECT max(id) FROM contents), 0))";
     if through >= transaction.query_row(last, [], |row| row.get::<_, i64>(0))? {
-        transaction.execute("DELETE FROM dictionaries WHERE id = ?1", [id])?;
+        // Its row stays: another dictionary with its number would be taken for it by readers that have it in memory.
+        let sql = "UPDATE dictionaries SET kind = 0, crc = 0, bytes = x'' WHERE id = ?1";
+        transaction.execute(sql, [id])?;
         scrub.repacked = 0;
     }
     transaction.commit()?;

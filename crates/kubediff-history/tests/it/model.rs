@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 use kubediff_history::*;
+use serde_json::Value;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Row {
@@ -70,6 +71,29 @@ impl Model {
         self.last += 1;
         let (number, resource) = (Number(self.last), resource.map(str::to_owned));
         self.gaps.push(Gap { number, from, to, resource, reason: reason.to_owned() });
+    }
+
+    /// What a scrub of everything leaves.
+    pub(crate) fn mask(&mut self, mask: &dyn Mask) {
+        for incarnation in self.objects.values_mut() {
+            let rows = incarnation.rows.iter_mut().map(|row| &mut row.observation);
+            for Observation { record, body, what, .. } in rows.chain(&mut incarnation.state) {
+                if let Ok(before) = serde_json::from_slice::<Value>(body.bytes()) {
+                    let mut after = before.clone();
+                    mask.object(&record.object, &mut after);
+                    if after != before {
+                        *body = Body::redacted(after.to_string());
+                    }
+                }
+                let ChangeRecord { object, paths, diff, summary, .. } = record;
+                if *what == What::Change {
+                    mask.change(object, Details { paths, diff, summary });
+                }
+            }
+        }
+        for gap in &mut self.gaps {
+            mask.text(&mut gap.reason);
+        }
     }
 
     fn rows(&self) -> impl Iterator<Item = &Row> {

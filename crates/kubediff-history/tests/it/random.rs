@@ -8,12 +8,14 @@ use kubediff_history::*;
 use serde_json::json;
 
 use crate::model::Model;
-use crate::world::{at, body, change, changed, known, noise, object, open, retain, settled};
+use crate::world::{Replaced, at, body, change, changed, known, noise, object, open, retain, settled};
 
 const NAMES: &[&str] = &["cart", "web", "db"];
 const SPACES: &[&str] = &["shop", "ops"];
 const MANAGERS: &[&str] = &["kubectl-edit", "helm", "kubelet"];
 const PATHS: &[&str] = &["spec.replicas", "spec.image", "status.phase", "metadata.labels"];
+/// In contents, paths, summaries and differences, and in reasons of gaps.
+const MASKED: &[&str] = &["web:2", "VARIABLE_7", "image", "spec.replicas", "was lost"];
 
 struct Play {
     random: Rng,
@@ -67,7 +69,13 @@ fn play(seed: u64) {
                     *position = to.max(*position);
                 }
             }
-            90..96 => {
+            90..92 => {
+                let masked = Replaced(MASKED[play.random.usize(..MASKED.len())]);
+                let mut scrub = history.scrub_of_all();
+                while history.scrub(&mut scrub, &masked).unwrap() {}
+                play.model.mask(&masked);
+            }
+            92..96 => {
                 let (retention, now) = play.retention();
                 retain(&mut history, &retention, now);
                 play.model.retain(&retention, now);

@@ -8,46 +8,16 @@ use fastrand::Rng;
 use kubediff_history::*;
 use serde_json::{Value, json};
 
-use crate::world::{at, body, change, changed, noise, object, observation, open};
+use crate::world::{MARK, Replaced, at, body, change, changed, noise, object, observation, open};
 
 const VALUE: &str = "rQ7-00042-zzKw9";
-const MARK: &str = "<hmac:1f3a9c20 15 bytes>";
 const CHILD: &str = "KUBEDIFF_SCRUB_CHILD";
 const OBJECTS: u64 = 7;
 
-/// Replaces the value wherever it is.
-struct Without;
+const WITHOUT: Replaced = Replaced(VALUE);
 
 fn replace(value: &mut Value) {
-    match value {
-        Value::String(text) => *text = text.replace(VALUE, MARK),
-        Value::Array(list) => list.iter_mut().for_each(replace),
-        Value::Object(map) => {
-            let renamed = std::mem::take(map).into_iter().map(|(name, mut value)| {
-                replace(&mut value);
-                (name.replace(VALUE, MARK), value)
-            });
-            *map = renamed.collect();
-        }
-        _ => {}
-    }
-}
-
-impl Mask for Without {
-    fn object(&self, _: &ObjectId, content: &mut Value) {
-        replace(content);
-    }
-
-    fn change(&self, _: &ObjectId, details: Details<'_>) {
-        replace(details.diff);
-        for text in details.paths.iter_mut().chain([details.summary]) {
-            *text = text.replace(VALUE, MARK);
-        }
-    }
-
-    fn text(&self, text: &mut String) {
-        *text = text.replace(VALUE, MARK);
-    }
+    WITHOUT.all_of(value);
 }
 
 /// The record of this number: about every third has the value somewhere.
@@ -113,7 +83,7 @@ fn fill(history: &mut History, records: u64) {
 
 fn scrub(history: &mut History) -> Scrub {
     let mut scrub = history.scrub_of_all();
-    while history.scrub(&mut scrub, &Without).unwrap() {}
+    while history.scrub(&mut scrub, &WITHOUT).unwrap() {}
     scrub
 }
 
@@ -200,7 +170,7 @@ fn k3_a_scrub_of_the_last_minutes_leaves_older_records_alone() {
     fill(&mut history, 200);
     for (since, most, from) in [(150, 1_000, 150), (0, 21, 181)] {
         let mut scrub = history.scrub_since(at(since), most).unwrap();
-        while history.scrub(&mut scrub, &Without).unwrap() {}
+        while history.scrub(&mut scrub, &WITHOUT).unwrap() {}
         let mut reader = history.reader().unwrap();
         assert_eq!(reader.check().unwrap().problems, [""; 0]);
         let mut has = |number: u64| {
@@ -219,7 +189,7 @@ fn k5_a_step_of_a_scrub_is_a_few_versions() {
     fill(&mut history, 500);
     let mut scrub = history.scrub_of_all();
     let (mut masked, mut steps) = (0, 0);
-    while history.scrub(&mut scrub, &Without).unwrap() {
+    while history.scrub(&mut scrub, &WITHOUT).unwrap() {
         assert!(scrub.masked() - masked <= 32, "{} versions in a step", scrub.masked() - masked);
         (masked, steps) = (scrub.masked(), steps + 1);
     }
@@ -233,7 +203,7 @@ fn k3_a_scrub_that_is_killed_and_begun_again_ends_as_one_that_is_not() {
         let mut scrub = history.scrub_of_all();
         let mut out = std::io::stdout();
         loop {
-            let more = history.scrub(&mut scrub, &Without).unwrap();
+            let more = history.scrub(&mut scrub, &WITHOUT).unwrap();
             out.write_all(b"\nstep\n").unwrap();
             out.flush().unwrap();
             if !more {

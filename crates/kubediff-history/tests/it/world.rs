@@ -112,3 +112,42 @@ pub(crate) fn retain(history: &mut History, retention: &Retention, now: Timestam
         }
     }
 }
+
+pub(crate) const MARK: &str = "<hmac:1f3a9c20 15 bytes>";
+
+/// Masks this text wherever it is.
+pub(crate) struct Replaced(pub(crate) &'static str);
+
+impl Replaced {
+    pub(crate) fn all_of(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => *text = text.replace(self.0, MARK),
+            Value::Array(list) => list.iter_mut().for_each(|part| self.all_of(part)),
+            Value::Object(map) => {
+                let renamed = std::mem::take(map).into_iter().map(|(name, mut value)| {
+                    self.all_of(&mut value);
+                    (name.replace(self.0, MARK), value)
+                });
+                *map = renamed.collect();
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Mask for Replaced {
+    fn object(&self, _: &ObjectId, content: &mut Value) {
+        self.all_of(content);
+    }
+
+    fn change(&self, _: &ObjectId, details: Details<'_>) {
+        self.all_of(details.diff);
+        for text in details.paths.iter_mut().chain([details.summary]) {
+            *text = text.replace(self.0, MARK);
+        }
+    }
+
+    fn text(&self, text: &mut String) {
+        *text = text.replace(self.0, MARK);
+    }
+}

@@ -79,18 +79,26 @@ impl Mask for Asked {
 
 /// From now on, the reader of this file shows no value that the history knows, as far as the key beside it is there.
 pub(crate) fn mask_again(reader: &mut Reader, file: &Path) -> Result<(), Error> {
-    let key = match HashKey::beside(file, reader.notes()?.get(notes::KEY).map(String::as_str)) {
-        Ok(Some(key)) => key,
-        Ok(None) => return Ok(()),
-        Err(error) => {
-            say(&format!("what became known later than it was stored is not hidden: {error}"));
-            return Ok(());
-        }
-    };
     let prints = reader.prints()?;
     if prints.is_empty() {
         return Ok(());
     }
+    let key = match HashKey::beside(file, reader.notes()?.get(notes::KEY).map(String::as_str)) {
+        Ok(Some(key)) => key,
+        missing => {
+            let why = match missing {
+                Err(error) => error.to_string(),
+                Ok(_) => format!(
+                    "its key is not beside it; copy the `keyFile` of its daemon to {}",
+                    HashKey::file_beside(file).display()
+                ),
+            };
+            say(&format!(
+                "values of Secrets that became known after the history had stored them are shown: {why}"
+            ));
+            return Ok(());
+        }
+    };
     let secrets = Secrets::new(key);
     reader.words()?.iter().for_each(|name| secrets.learn_name(name));
     secrets.restore(&prints);

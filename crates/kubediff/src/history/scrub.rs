@@ -5,7 +5,6 @@ use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use kubediff_history::{Details, Mask, ObjectId, Scope as Objects};
 use serde::{Deserialize, Serialize};
@@ -18,9 +17,6 @@ pub(crate) const CAUSE: &str = "by `kubediff history scrub`";
 
 /// The end of the file with the daemon's reason.
 const REFUSED: &str = "-scrub-refused";
-
-/// How often the end of the daemon's work is looked for.
-const LOOK: Duration = Duration::from_millis(200);
 
 /// What to mask, and where. It has hashes in place of the value.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -111,10 +107,10 @@ impl Order {
         answer.and_then(|()| fs::remove_file(&file)).map_err(|source| OrderError::File { file, source })
     }
 
-    /// Waits until the daemon has carried it out.
-    pub(crate) fn wait(history: &Path) -> Result<(), OrderError> {
-        while Self::file_beside(history).exists() {
-            std::thread::sleep(LOOK);
+    /// Whether the daemon has carried it out; the daemon's reason, if it cannot.
+    pub(crate) fn is_done(history: &Path) -> Result<bool, OrderError> {
+        if Self::file_beside(history).exists() {
+            return Ok(false);
         }
         let answer = beside(history, REFUSED);
         match fs::read_to_string(&answer) {
@@ -122,7 +118,7 @@ impl Order {
                 fs::remove_file(&answer).map_err(|source| OrderError::File { file: answer, source })?;
                 Err(OrderError::Refused(why))
             }
-            Err(_) => Ok(()),
+            Err(_) => Ok(true),
         }
     }
 

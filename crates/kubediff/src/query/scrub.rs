@@ -2,6 +2,7 @@
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use jiff::Zoned;
 use kubediff_history::{Batch, History, Reader, Scope as Objects, Settings};
@@ -15,6 +16,12 @@ use crate::history::scrub::{CAUSE, Order};
 use crate::model::path::PathPattern;
 use crate::text::terminal::escape;
 use crate::{HashKey, Secrets};
+
+/// How often the file, or the daemon's answer, is looked for.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Said when a process has the file.
+const LEFT: &str = "another process has the file: a daemon masks it now, and after any other this command does it; it need not wait for a daemon";
 
 pub(super) fn run(args: &ScrubArgs, now: &Zoned) -> Result<(), QueryError> {
     let mut reader = Reader::open(&args.file)?;
@@ -58,9 +65,22 @@ pub(super) fn run(args: &ScrubArgs, now: &Zoned) -> Result<(), QueryError> {
     let order = Order { group, resource, namespace, name, path: args.path.clone(), prints: prints.collect() };
     let chosen = order.mask(&secrets).map_err(QueryError::Order)?;
 
-    let mut history = match History::open(&args.file, &cluster, &Settings::default()) {
-        Err(kubediff_history::Error::InUse { .. }) => return leave(&order, &args.file),
-        opened => opened?,
+    let mut was_left = false;
+    let mut history = loop {
+        match History::open(&args.file, &cluster, &Settings::default()) {
+            Err(kubediff_history::Error::InUse { .. }) if !was_left => {
+                order.leave(&args.file).map_err(QueryError::Order)?;
+                was_left = true;
+                say(LEFT);
+            }
+            Err(kubediff_history::Error::InUse { .. }) => {
+                if Order::is_done(&args.file).map_err(QueryError::Order)? {
+                    return done(&args.file);
+                }
+                std::thread::sleep(LOOK);
+            }
+            opened => break opened?,
+        }
     };
     let mut scrub = history.scrub_of_all();
     while history.scrub(&mut scrub, &chosen)? {}
@@ -73,6 +93,9 @@ pub(super) fn run(args: &ScrubArgs, now: &Zoned) -> Result<(), QueryError> {
     let is_clean = scrub.is_clean();
     batch.scrubbed(scrub, now.timestamp(), CAUSE);
     history.commit(&batch)?;
+    if was_left && !Order::is_done(&args.file).map_err(QueryError::Order)? {
+        Order::done(&args.file, None).map_err(QueryError::Order)?;
+    }
     // A file that an older kubediff has written may have it in pages that are free.
     if let Err(error) = history.compact() {
         say(&format!("free pages of the file may still have what was masked: {error}"));
@@ -88,13 +111,8 @@ pub(super) fn run(args: &ScrubArgs, now: &Zoned) -> Result<(), QueryError> {
     Ok(())
 }
 
-/// Lets the daemon that has the file do it, and waits for its end.
-fn leave(order: &Order, file: &Path) -> Result<(), QueryError> {
-    order.leave(file).map_err(QueryError::Order)?;
-    say(
-        "another process has the file: a daemon masks it now, or at its next start; this waits, and need not",
-    );
-    Order::wait(file).map_err(QueryError::Order)?;
+/// Says that the daemon has carried out the order.
+fn done(file: &Path) -> Result<(), QueryError> {
     let mut output = Output::whole();
     output.text("the daemon is done; `kubediff log` shows what it masked\n")?;
     output.finish()?;
@@ -108,7 +126,7 @@ fn not_reached(file: &Path) {
         say(&format!("these files beside it are not reached: {}", copies.join(", ")));
     }
     say(
-        "backups, recordings, and what sinks have received are not reached: remove the value from them, and rotate it",
+        "backups, recordings, names of managers, and what sinks have received are not reached: remove the value from them, and rotate it",
     );
 }
 

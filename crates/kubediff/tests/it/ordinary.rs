@@ -34,6 +34,11 @@ us-east-1b
 europe-west1-b
 asia-southeast1-a
 northeurope
+northeurope-1
+S3v4-signature
+utf-8-sig
+Asia/Ho_Chi_Minh
+arm64-v8a
 info
 debug
 Europe/Berlin

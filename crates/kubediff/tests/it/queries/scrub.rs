@@ -1,6 +1,7 @@
 //! Issue 19, section 2: values that must not be in a history, and values that became known after they were stored.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
 
 use serde_json::{Value, json};
 
@@ -76,7 +77,13 @@ fn k3_the_command_masks_a_value_in_everything() {
     let said = answers(&path);
     assert!(!said.contains(VALUE) && said.contains("pg://again:<hmac:"), "{said}");
     std::fs::remove_file(folder.path().join("history.db.key")).unwrap();
-    assert!(answers(&path).contains(VALUE), "without the key nobody can know it");
+    let (out, err, _) = outputs(&path, &["log", "-p"]);
+    assert!(out.contains(VALUE), "without the key nobody can know it");
+    assert!(
+        err.contains("its key is not beside it; copy the `keyFile` of its daemon to ")
+            && err.contains("history.db.key"),
+        "{err}"
+    );
 }
 
 #[test]
@@ -113,17 +120,36 @@ fn k3_the_command_says_what_it_cannot_do() {
     );
     // A daemon has the file, and refuses.
     let world = World::open(&path, [7; 32]);
-    let asked = path.clone();
-    let asking = std::thread::spawn(move || {
-        run(&asked, &["history", "scrub", asked.to_str().unwrap(), "--path", "data.token"])
-    });
-    let order = folder.path().join("history.db-scrub");
-    while !order.exists() {
-        std::thread::yield_now();
-    }
+    let (asking, order) = ask_beside(&path);
     std::fs::write(folder.path().join("history.db-scrub-refused"), "no room").unwrap();
     std::fs::remove_file(&order).unwrap();
     let said = asking.join().unwrap();
     assert!(said.contains("the daemon did not mask it: no room") && said.ends_with("exit 1\n"), "{said}");
     drop(world);
+}
+
+#[test]
+fn k3_the_command_masks_by_itself_when_a_process_that_is_no_daemon_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("history.db");
+    fill(&path);
+    let world = World::open(&path, [7; 32]);
+    let (asking, order) = ask_beside(&path);
+    drop(world);
+    let said = asking.join().unwrap();
+    assert!(said.starts_with("3 versions in ") && !said.contains("exit"), "{said}");
+    assert!(!order.exists(), "no daemon does it again");
+}
+
+/// The command beside a process that has the file, after it has left its order in the file with this name.
+fn ask_beside(path: &Path) -> (JoinHandle<String>, PathBuf) {
+    let file = path.to_owned();
+    let asking = std::thread::spawn(move || {
+        run(&file, &["history", "scrub", file.to_str().unwrap(), "--path", "data.token"])
+    });
+    let order = path.with_file_name("history.db-scrub");
+    while !order.exists() {
+        std::thread::yield_now();
+    }
+    (asking, order)
 }
