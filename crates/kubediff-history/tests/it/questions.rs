@@ -438,3 +438,30 @@ fn what_changed_in_a_time_is_found_and_counted() {
     assert_eq!((version.object.name.as_str(), version.rv.as_str()), ("shop", "3"));
     assert_eq!((reader.version_of(Number(5)).unwrap(), reader.version_of(Number(9)).unwrap()), (None, None));
 }
+
+/// Each step is a transaction: recording waits for no more than one.
+#[test]
+fn k5_a_step_of_retention_is_a_few_versions() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut history = open(&folder.path().join("history.db"));
+    let mut random = fastrand::Rng::with_seed(1);
+    let cart = object("deployments", Some("shop"), "cart", "1");
+    for rv in 1..=1_000 {
+        let mut batch = Batch::default();
+        let what = changed(change(Verb::Updated, &["helm"], &["spec"]));
+        batch.observe(observation(&cart, rv, at(0), &body(&mut random, &cart, rv), what));
+        history.commit(&batch).unwrap();
+    }
+    let retention = Retention { count: Some(10), ..Retention::default() };
+    let plan = history.reader().unwrap().plan(&retention, at(1)).unwrap();
+    let (mut removed, mut steps) = (0, 0);
+    loop {
+        let step = history.retain(&plan).unwrap();
+        if !step.more {
+            break;
+        }
+        assert!(step.versions <= 64 && step.rebased <= 1, "{step:?}");
+        (removed, steps) = (removed + step.versions, steps + 1);
+    }
+    assert!(removed >= 989 && steps >= 990 / 64, "{removed} versions in {steps} steps");
+}

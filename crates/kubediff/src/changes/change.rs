@@ -12,7 +12,7 @@ pub use kubediff_history::{Origin, Verb};
 
 use crate::changes::headline::headline;
 use crate::hide::noise::{Dropped, Noise, Tally};
-use crate::hide::secret::{Redacted, Secrets};
+use crate::hide::secret::{Redacted, Secrets, write_out_marks};
 use crate::model::diff::{Difference, differences};
 use crate::model::gvk::Gvk;
 use crate::model::lists::Lists;
@@ -174,7 +174,9 @@ impl Change {
             tally.unchanged += 1;
             return None;
         }
-        let [old, new] = profile.redact(sighting.gvk, old.cloned(), new.cloned(), 1, tally)?;
+        let [mut old, mut new] = [old.cloned(), new.cloned()];
+        [&mut old, &mut new].into_iter().flatten().for_each(write_out_marks);
+        let [old, new] = profile.redact(sighting.gvk, old, new, 1, tally)?;
         Self::between_redacted(sighting, old, new, 1, profile, tally).change()
     }
 

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::changes::change::{Change, Compared, Profile, Sighting, Undecodable};
 use crate::hide::noise::Tally;
+use crate::hide::secret;
 
 /// The states before and after a change, as the server has them: with secrets.
 pub(crate) struct States {
@@ -17,10 +18,19 @@ impl States {
     /// When bytes are not JSON.
     pub(crate) fn read(old: Option<&[u8]>, new: Option<&[u8]>) -> Result<Self, Undecodable> {
         let read = |bytes: Option<&[u8]>, side| {
-            bytes.map(serde_json::from_slice).transpose().map_err(|source| Undecodable { side, source })
+            bytes.map(state).transpose().map_err(|source| Undecodable { side, source })
         };
         Ok(Self { old: read(old, "old")?, new: read(new, "new")? })
     }
+}
+
+/// A state of the cluster. What looks like a mark of this program there is none.
+pub(crate) fn state(json: &[u8]) -> Result<Value, serde_json::Error> {
+    let mut state = serde_json::from_slice(json)?;
+    if secret::may_have_mark(json) {
+        secret::write_out_marks(&mut state);
+    }
+    Ok(state)
 }
 
 impl Change {

@@ -12,7 +12,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Map, Value};
 
 pub use key::{Epoch, HashKey, InvalidKeyId, KeyFileError, KeyId, NoRandomKey};
-pub(crate) use marker::length;
+pub(crate) use marker::{length, may_be_in as may_have_mark, write_out as write_out_marks};
 pub use redacted::Redacted;
 
 use crate::model::diff::Difference;
@@ -21,6 +21,7 @@ use crate::model::gvk::{Gvk, Scope};
 use crate::model::path::{PathPattern, Segment, Step, find};
 use finder::Finder;
 use known::{Budget, Known, essence};
+use manifest::Kind;
 use marker::Marker;
 use print::Print;
 use search::Search;
@@ -187,7 +188,7 @@ impl Secrets {
     fn learn_hidden(&self, gvk: &Gvk, object: &Value) {
         let mut found = Vec::new();
         if !is_secret(gvk, object) {
-            nested_values(object, &mut found);
+            values_in_object(object, &mut found);
         }
         for steps in self.paths(gvk) {
             find::at(object, None, steps, Step::into_hidden_element, &mut |value| {
@@ -329,7 +330,7 @@ impl Secrets {
                 }
                 let steps = pattern.below(path).unwrap_or_default();
                 let before = edit.clone();
-                let line = |text: &str| (!text.contains('\n')).then(|| marker.hidden(text.as_bytes()));
+                let line = |text: &str| (!text.contains('\n')).then(|| marker.hidden(text));
                 edit.retext(&line, &|value| hide_steps(marker, value, path.field(), steps));
                 hides |= *edit != before;
             }
@@ -345,7 +346,7 @@ impl Secrets {
         let marker = Marker { key: &self.key, namespace: namespace.unwrap_or_default() };
         let mut searched = Value::from(text);
         self.redact_again(namespace, &mut searched);
-        marker.hidden(text.as_bytes()) == shown || searched == shown
+        marker.hidden(text) == shown || searched == shown
     }
 
     /// Hides Secrets, and what is at the paths that the user names.
@@ -353,7 +354,7 @@ impl Secrets {
         if is_secret(gvk, object) {
             manifest::hide(marker, object);
         } else {
-            nested(marker, object);
+            nested_in_object(marker, object);
         }
         let paths: Vec<&[Step]> = self.paths(gvk).collect();
         for steps in &paths {
@@ -390,26 +391,42 @@ impl Secrets {
     }
 }
 
+/// Hides everything in `object` that is a Secret, apart from the fields that managers own: the server writes those, and they are as
+/// many as all others.
+fn nested_in_object(marker: Marker<'_>, object: &mut Value) {
+    let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else {
+        nested(marker, object);
+        return;
+    };
+    let managed = metadata.get_mut("managedFields").map(Value::take);
+    nested(marker, object);
+    if let (Some(managed), Some(at)) = (managed, object.pointer_mut("/metadata/managedFields")) {
+        *at = managed;
+    }
+}
+
 /// Hides everything in `value` that is a Secret. Returns whether there was one.
 fn nested(marker: Marker<'_>, value: &mut Value) -> bool {
     match value {
-        Value::Object(map) if manifest::is_secret(map) => {
-            manifest::hide(marker, value);
-            true
-        }
-        Value::Object(map) if manifest::is_list(map) => {
-            for (name, value) in map.iter_mut() {
-                match (name.as_str(), value) {
-                    ("items", Value::Array(items)) => {
-                        items.iter_mut().for_each(|item| manifest::hide(marker, item));
-                    }
-                    ("kind" | "apiVersion" | "metadata", _) => {}
-                    (_, other) => manifest::everything(marker, other),
-                }
+        Value::Object(map) => match Kind::of(map) {
+            Kind::Secret => {
+                manifest::hide(marker, value);
+                true
             }
-            true
-        }
-        Value::Object(map) => nested_in(marker, map.values_mut()),
+            Kind::List => {
+                for (name, value) in map.iter_mut() {
+                    match (name.as_str(), value) {
+                        ("items", Value::Array(items)) => {
+                            items.iter_mut().for_each(|item| manifest::hide(marker, item));
+                        }
+                        ("kind" | "apiVersion" | "metadata", _) => {}
+                        (_, other) => manifest::everything(marker, other),
+                    }
+                }
+                true
+            }
+            Kind::Other => nested_in(marker, map.values_mut()),
+        },
         Value::Array(list) => nested_in(marker, list.iter_mut()),
         Value::String(text) => {
             let Some(redacted) = manifests(marker, text) else { return false };
@@ -435,9 +452,13 @@ fn manifests(marker: Marker<'_>, text: &str) -> Option<String> {
     if !mentions_secrets(text) {
         return None;
     }
-    let whole = || marker.hidden(text.as_bytes());
+    let whole = || marker.hidden(text);
     let hidden = match document::all(text) {
         Some(mut documents) => {
+            // A mark that the text itself has not is written there in another way.
+            if !text.contains("<hmac:") {
+                documents.iter_mut().for_each(marker::write_out);
+            }
             let found = nested_in(marker, documents.iter_mut());
             found.then(|| documents.iter().map(Value::to_string).collect::<Vec<_>>().join("\n---\n"))
         }
@@ -499,10 +520,8 @@ fn hide_steps(marker: Marker<'_>, value: &mut Value, field: Option<&str>, steps:
 
 fn hash(marker: Marker<'_>, value: &Value) -> Value {
     match value {
-        // It was hidden as part of a Secret.
-        Value::String(text) if length(text).is_some() => value.clone(),
-        Value::String(text) => marker.hidden(text.as_bytes()).into(),
-        other => marker.hidden(other.to_string().as_bytes()).into(),
+        Value::String(text) => marker.hidden(text).into(),
+        other => marker.hidden(&other.to_string()).into(),
     }
 }
 
@@ -550,15 +569,32 @@ fn texts_of(secret: &Value) -> impl Iterator<Item = (&str, bool)> {
     })
 }
 
+/// The values of all Secrets in `object`, apart from the fields that managers own.
+fn values_in_object(object: &Value, found: &mut Vec<Vec<u8>>) {
+    let map = object.as_object().filter(|map| matches!(Kind::of(map), Kind::Other));
+    let Some(map) = map else { return nested_values(object, found) };
+    for (name, value) in map {
+        match value {
+            Value::Object(metadata) if name == "metadata" => metadata
+                .iter()
+                .filter(|(name, _)| *name != "managedFields")
+                .for_each(|(_, value)| nested_values(value, found)),
+            value => nested_values(value, found),
+        }
+    }
+}
+
 /// The values of all Secrets in `value`.
 fn nested_values(value: &Value, found: &mut Vec<Vec<u8>>) {
     match value {
-        Value::Object(map) if manifest::is_secret(map) => found.extend(values(value)),
-        Value::Object(map) if manifest::is_list(map) => {
-            let items = map.get("items").and_then(Value::as_array).into_iter().flatten();
-            found.extend(items.flat_map(values));
-        }
-        Value::Object(map) => map.values().for_each(|value| nested_values(value, found)),
+        Value::Object(map) => match Kind::of(map) {
+            Kind::Secret => found.extend(values(value)),
+            Kind::List => {
+                let items = map.get("items").and_then(Value::as_array).into_iter().flatten();
+                found.extend(items.flat_map(values));
+            }
+            Kind::Other => map.values().for_each(|value| nested_values(value, found)),
+        },
         Value::Array(list) => list.iter().for_each(|value| nested_values(value, found)),
         Value::String(text) if mentions_secrets(text) => {
             let documents = [document::all(text), uncommented(text).and_then(|text| document::all(&text))];
@@ -568,9 +604,11 @@ fn nested_values(value: &Value, found: &mut Vec<Vec<u8>>) {
     }
 }
 
-/// Whether a manifest of a Secret may be in this text.
+/// Whether a manifest of a Secret may be in this text. Most texts are short, or have no such letter.
 fn mentions_secrets(text: &str) -> bool {
-    text.contains("Secret") && text.contains("kind") || text.contains("stringData")
+    text.len() >= "stringData".len()
+        && text.bytes().any(|byte| matches!(byte, b'S' | b'D'))
+        && (text.contains("Secret") && text.contains("kind") || text.contains("stringData"))
 }
 
 /// The lines of a text that are comments, without the signs that make them so.

@@ -16,6 +16,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::changes::change::metadata;
+use crate::changes::merged::state;
 use crate::follow::{Inbox, Kind, Raw, Resources, Synced, Within, say};
 use crate::history::notes;
 use crate::history::scrub::CAUSE;
@@ -675,7 +676,7 @@ impl Comparing<'_> {
 /// The object as it is; `None` when it is undecodable.
 fn json(raw: &Raw) -> Option<Value> {
     let json = raw.now()?.json();
-    let object = json.ok().and_then(|json| serde_json::from_slice(&json).ok());
+    let object = json.ok().and_then(|json| state(&json).ok());
     if object.is_none() {
         say(&format!("an object of {} is left out: it is undecodable", raw.kind.resource.qualified_name()));
     }

@@ -239,3 +239,103 @@ fn k3_a_path_with_keys_of_the_schema_hides_what_it_leads_to() {
         assert_eq!([0, 1, 2].map(is_hidden), hidden, "{path}");
     }
 }
+
+const VALUE: &str = "p@$/\"w0rQ<9x&zK+\\e=";
+
+/// The value in other forms. Each is another text for whoever reads the object.
+fn written() -> Vec<String> {
+    let url = VALUE.replace('%', "%25").replace('@', "%40").replace('<', "%3C").replace('+', "%2B");
+    let url = url.replace('"', "%22").replace('&', "%26").replace('\\', "%5C").replace('$', "%24");
+    let html = VALUE.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;");
+    let json = VALUE.replace('\\', "\\\\").replace('"', "\\\"");
+    let base64 = BASE64.encode(VALUE);
+    vec![
+        VALUE.to_owned(),
+        url.to_lowercase().replace("w0rq", "w0rQ").replace("zk", "zK"),
+        url.replace('%', "%25"),
+        url,
+        html.replace('&', "&amp;"),
+        html,
+        json.replace('\\', "\\\\"),
+        json.replace('<', "\\u003c"),
+        json,
+        base64.trim_end_matches('=').to_owned(),
+        base64.replace('+', "-").replace('/', "_"),
+        format!("{}\n{}", &base64[..8], &base64[8..]),
+        BASE64.encode(format!("a{VALUE}")),
+        BASE64.encode(format!("b{VALUE}")),
+        base64,
+    ]
+}
+
+/// A third attack: what is shown of each form was the same, and the change of one into another was no change.
+#[test]
+fn k1_another_way_to_write_a_value_is_another_text() {
+    let profile = profile();
+    learn(&profile, &secret("shop", "db", &[("password", VALUE)]));
+    let written: std::collections::BTreeSet<String> = written().into_iter().collect();
+    let shown: std::collections::BTreeSet<String> =
+        written.iter().map(|text| redacted(&profile, text)).collect();
+    assert_eq!(shown.len(), written.len(), "{shown:#?}");
+    assert!(shown.is_disjoint(&written) && shown.iter().all(|text| text.contains("<hmac:")), "{shown:#?}");
+    // As names of fields, too: none takes the place of another.
+    let cart = |fields: Value| {
+        json!({"apiVersion": "shop.example.com/v1", "kind": "Cart", "spec": {"m": fields},
+            "metadata": {"name": "c", "namespace": "shop"}})
+    };
+    let fields: serde_json::Map<String, Value> =
+        written.iter().map(|text| (text.clone(), json!(1))).collect();
+    let gvk = Gvk::new("shop.example.com/v1", "Cart");
+    let shown = profile.secrets.redact(&gvk, cart(fields.into()));
+    assert_eq!(shown["spec"]["m"].as_object().unwrap().len(), written.len(), "{shown:#}");
+}
+
+/// A third attack: a value was replaced by its mark, which everybody may read, and no record was made.
+#[test]
+fn k1_a_mark_in_the_cluster_is_a_text() {
+    let profile = profile();
+    learn(&profile, &secret("shop", "db", &[("password", VALUE)]));
+    let with = |text: &str| {
+        edited(&deployment(), |it| {
+            it["spec"]["template"]["spec"]["containers"][0]["env"] = json!([{"name": "P", "value": text}]);
+            it["metadata"]["annotations"][text] = json!(1);
+        })
+    };
+    let shown = |before: &str, after: &str| {
+        let change = change_with(&profile, Some(&with(before)), Some(&with(after)), &mut Tally::default());
+        let change = change.unwrap_or_else(|| panic!("{after} instead of {before} is no change"));
+        let new = change.new.as_ref().unwrap();
+        new["spec"]["template"]["spec"]["containers"][0]["env"][0]["value"].as_str().unwrap().to_owned()
+    };
+    let mark = shown("", VALUE);
+    assert!(mark.starts_with("<hmac:"), "{mark}");
+    let text = shown(VALUE, &mark);
+    assert_eq!(text, mark.replace("<hmac:", "<text hmac:"));
+    assert_eq!(
+        shown(&mark, &text),
+        mark.replace("<hmac:", "<text text hmac:"),
+        "nor is what this is written as"
+    );
+    assert_eq!(shown(&text, VALUE), mark);
+    assert_eq!(shown("", "ahmac: text hmac:"), "ahmac: text hmac:");
+
+    // In Secrets, in base64 and in manifests, whatever escapes they have.
+    let of_secret = |value: &str| {
+        let object = secret("shop", "other", &[("k", value)]);
+        let change = change_with(&profile, None, Some(&object), &mut Tally::default()).unwrap();
+        change.new.as_ref().unwrap()["data"]["k"].as_str().unwrap().to_owned()
+    };
+    let other = of_secret("an0ther-Value");
+    assert_ne!(of_secret(&other), other);
+    let in_manifest = |value: &str| {
+        let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "shop"},
+            "data": {"text": format!("kind: Secret\nstringData: {{k: \"{value}\"}}\n")}});
+        let change = change_with(&profile, None, Some(&map), &mut Tally::default()).unwrap();
+        change.new.as_ref().unwrap()["data"]["text"].as_str().unwrap().to_owned()
+    };
+    let other = in_manifest("an0ther-Value");
+    let mark = &other[other.find("<hmac:").unwrap()..=other.find('>').unwrap()];
+    for escaped in [mark.to_owned(), mark.replace('<', "\\x3c"), mark.replace("hmac", "hm\\x61c")] {
+        assert_ne!(in_manifest(&escaped), other, "{escaped}");
+    }
+}

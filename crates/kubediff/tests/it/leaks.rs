@@ -148,14 +148,14 @@ fn one_value_has_one_hash_wherever_it_is() {
     let data = serde_json::to_string_pretty(&change.new.as_ref().unwrap()["data"]).unwrap();
     expect![[r#"
         {
-          "folded": "<hmac:48291698 13 bytes>",
-          "form": "pw=<hmac:48291698 13 bytes>",
-          "json": "{\"pw\": \"<hmac:48291698 13 bytes>\"}",
-          "once": "Basic YXBwO<hmac:48291698 13 bytes, base64>",
+          "folded": "<hmac:48291698 13 bytes, escaped 09fec83a>",
+          "form": "pw=<hmac:48291698 13 bytes, escaped 9b23b285>",
+          "json": "{\"pw\": \"<hmac:48291698 13 bytes, escaped ceaa4d49>\"}",
+          "once": "Basic YXBwO<hmac:48291698 13 bytes, base64 f8d58fd8>",
           "plain": "url: pg://app:<hmac:48291698 13 bytes>@db/",
           "short": "correct",
-          "twice": "<hmac:48291698 13 bytes, base64 of base64>",
-          "url": "pw=<hmac:48291698 13 bytes>&x"
+          "twice": "<hmac:48291698 13 bytes, base64 of base64 d3ef6b63>",
+          "url": "pw=<hmac:48291698 13 bytes, escaped df7d6a70>&x"
         }"#]]
     .assert_eq(&data);
 }

@@ -324,6 +324,8 @@ async fn a_day_in_a_cluster() {
     world.delete(&format!("{CARTS}/yours")).await;
     let daemon = serve(server.kubeconfig(), folder.path(), &token).await;
     let hook = wait(hook, "cart", "replicas 4 -> 3").await;
+    // `eve` removes the annotation that `bob` made.
+    world.patch(CART, "eve", json!({"metadata": {"annotations": {"note": null}}})).await;
     world.patch(CART, "autoscaler", json!({"spec": {"replicas": 5}})).await;
     let hook = wait(hook, "cart", "replicas 3 -> 5").await;
 
@@ -358,6 +360,9 @@ async fn a_day_in_a_cluster() {
     assert!(image.contains("shop/cart:1.2.4") && image.contains("kubectl-rollout"), "{image}");
     let replicas = blame("spec.replicas");
     assert!(replicas.contains("autoscaler"), "{replicas}");
+    let note = blame("metadata.annotations.note");
+    assert!(note.contains("(removed)") && note.contains("unknown; the field was owned by bob"), "{note}");
+    assert!(!note.contains("eve"), "{note}");
     let log = ask(&history, &["log", "-A", "--oneline"]);
     for gap in ["kubediff did not run", "configmaps"] {
         assert!(

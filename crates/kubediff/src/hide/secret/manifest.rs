@@ -6,17 +6,38 @@ use serde_json::{Map, Value};
 
 use super::marker::Marker;
 
-/// Whether this is a Secret, says that it is, or is a part of one: `stringData` without a kind.
-pub(super) fn is_secret(map: &Map<String, Value>) -> bool {
-    match map.get("kind") {
-        Some(kind) => kind == "Secret",
-        None => map.get("stringData").is_some_and(Value::is_object),
+/// What a map says that it is.
+pub(super) enum Kind {
+    /// A Secret, or a part of one: `stringData` without a kind.
+    Secret,
+    /// A list of Secrets, the elements of which need not say so.
+    List,
+    Other,
+}
+
+impl Kind {
+    pub(super) fn of(map: &Map<String, Value>) -> Self {
+        let (mut kind, mut has_data) = (None, false);
+        // Most maps are small, and most names have other lengths: this is quicker than two searches in order.
+        for (name, value) in map {
+            match name.as_str() {
+                "kind" => kind = Some(value),
+                "stringData" => has_data = value.is_object(),
+                _ => {}
+            }
+        }
+        match kind {
+            Some(kind) if kind == "Secret" => Self::Secret,
+            Some(kind) if kind == "SecretList" => Self::List,
+            None if has_data => Self::Secret,
+            _ => Self::Other,
+        }
     }
 }
 
-/// Whether this is a list of Secrets, the elements of which need not say so.
-pub(super) fn is_list(map: &Map<String, Value>) -> bool {
-    map.get("kind").is_some_and(|kind| kind == "SecretList")
+/// Whether this is a Secret.
+pub(super) fn is_secret(map: &Map<String, Value>) -> bool {
+    matches!(Kind::of(map), Kind::Secret)
 }
 
 /// Replaces every value of a Secret but name, namespace, uid, type, versions, times, owners and managers.
@@ -83,8 +104,9 @@ fn owned(fields: &mut Value) {
 fn encoded(marker: Marker<'_>, value: &mut Value) {
     match value {
         Value::String(text) => {
-            let bytes = BASE64.decode(&*text).unwrap_or_else(|_| text.clone().into_bytes());
-            *value = marker.hidden(&bytes).into();
+            let hidden =
+                BASE64.decode(&*text).map_or_else(|_| marker.hidden(text), |bytes| marker.bytes(&bytes));
+            *value = hidden.into();
         }
         other => everything(marker, other),
     }
@@ -95,8 +117,8 @@ pub(super) fn everything(marker: Marker<'_>, value: &mut Value) {
     match value {
         Value::Null | Value::Bool(_) => {}
         Value::String(text) if text.is_empty() => {}
-        Value::String(text) => *value = marker.hidden(text.as_bytes()).into(),
-        Value::Number(number) => *value = marker.hidden(number.to_string().as_bytes()).into(),
+        Value::String(text) => *value = marker.hidden(text).into(),
+        Value::Number(number) => *value = marker.hidden(&number.to_string()).into(),
         Value::Array(list) => list.iter_mut().for_each(|element| everything(marker, element)),
         Value::Object(map) => map.values_mut().for_each(|value| everything(marker, value)),
     }

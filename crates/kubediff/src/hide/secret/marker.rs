@@ -1,6 +1,11 @@
 //! The text that stands in a value's place.
 
+use serde_json::Value;
+
 use super::key::{HashKey, ValueId};
+
+/// A mark begins with this after its `<`.
+const MARK: &str = "hmac:";
 
 /// Makes marks for one namespace: those of another one differ, so that its readers cannot test guesses for values.
 #[derive(Clone, Copy)]
@@ -10,23 +15,78 @@ pub(super) struct Marker<'a> {
 }
 
 impl Marker<'_> {
-    /// `<hmac:1f3a9c20 18 bytes>`: the same for the same bytes. A mark stays as it is: a stored state has some.
-    pub(super) fn hidden(&self, bytes: &[u8]) -> String {
-        if let Some(mark) = str::from_utf8(bytes).ok().filter(|text| length(text).is_some()) {
-            return mark.to_owned();
-        }
-        self.text(self.key.value_id(bytes), bytes.len(), "")
+    /// `<hmac:1f3a9c20 18 bytes>`: the same for the same text. A mark stays as it is: a stored state has some.
+    pub(super) fn hidden(&self, text: &str) -> String {
+        if length(text).is_some() { text.to_owned() } else { self.bytes(text.as_bytes()) }
     }
 
-    /// The same for a value that was found in another form: `<hmac:1f3a9c20 18 bytes, base64>`.
-    pub(super) fn text(&self, value: ValueId, bytes: usize, form: &str) -> String {
+    /// The mark of bytes that stand for themselves.
+    pub(super) fn bytes(&self, bytes: &[u8]) -> String {
+        self.mark(self.key.value_id(bytes), bytes.len(), "")
+    }
+
+    /// The mark of a value that was found as `written`. Another way to write it is another text, and gets another mark:
+    /// `<hmac:1f3a9c20 18 bytes, base64 5bd20c11>`.
+    pub(super) fn value(&self, value: ValueId, bytes: usize, written: &[u8], form: &str) -> String {
+        let as_written = self.key.value_id(written);
+        if as_written == value {
+            return self.mark(value, bytes, "");
+        }
+        self.mark(value, bytes, &format!(", {form} {:08x}", self.key.mark(self.namespace, as_written)))
+    }
+
+    fn mark(&self, value: ValueId, bytes: usize, form: &str) -> String {
         let hash = self.key.mark(self.namespace, value);
-        format!("<hmac:{hash:08x} {bytes} bytes{form}>")
+        format!("<{MARK}{hash:08x} {bytes} bytes{form}>")
     }
 }
 
 /// How long the value was that `text` stands for, if it does.
 pub(crate) fn length(text: &str) -> Option<usize> {
-    let hidden = text.strip_prefix("<hmac:")?.strip_suffix(" bytes>")?;
+    let hidden = text.strip_prefix('<')?.strip_prefix(MARK)?.strip_suffix(" bytes>")?;
     hidden.split_once(' ')?.1.parse().ok()
+}
+
+/// Writes marks in a state of the cluster as what they are there, texts like any others: `<text hmac:1f3a9c20 18 bytes>`. Otherwise
+/// a value could be replaced by its mark, and nobody would see a change.
+pub(crate) fn write_out(state: &mut Value) {
+    match state {
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        Value::String(text) => {
+            if let Some(written) = written_out(text) {
+                *text = written;
+            }
+        }
+        Value::Array(list) => list.iter_mut().for_each(write_out),
+        Value::Object(map) => {
+            map.values_mut().for_each(write_out);
+            let renamed: Vec<_> =
+                map.keys().filter_map(|name| Some((name.clone(), written_out(name)?))).collect();
+            for (name, written) in renamed {
+                if let Some(value) = map.remove(&name) {
+                    map.insert(written, value);
+                }
+            }
+        }
+    }
+}
+
+/// What is written in this way already gets one more `text `: no two texts become the same.
+fn written_out(text: &str) -> Option<String> {
+    const TEXT: &str = "text ";
+    let (mut written, mut rest) = (String::new(), 0);
+    for (at, _) in text.match_indices(MARK) {
+        let before = text.get(..at).unwrap_or_default();
+        if before.trim_end_matches(TEXT).ends_with('<') {
+            written.push_str(text.get(rest..at).unwrap_or_default());
+            written.push_str(TEXT);
+            rest = at;
+        }
+    }
+    (rest > 0).then(|| written + text.get(rest..).unwrap_or_default())
+}
+
+/// Whether a text, or the JSON of a state, may have a mark.
+pub(crate) fn may_be_in(text: &[u8]) -> bool {
+    memchr::memmem::find(text, MARK.as_bytes()).is_some()
 }

@@ -104,7 +104,7 @@ impl<'a> Search<'a> {
             match self.finder.find(name, &mut self.budget) {
                 Ok(found) if found.is_empty() || is_word(name) && found.iter().all(is_plain) => {}
                 Ok(found) => renamed.push((name.clone(), self.without(name, found))),
-                Err(TooMuch) => renamed.push((name.clone(), self.marker.hidden(name.as_bytes()))),
+                Err(TooMuch) => renamed.push((name.clone(), self.marker.hidden(name))),
             }
         }
         for (name, searched) in renamed {
@@ -126,7 +126,7 @@ impl<'a> Search<'a> {
                 None
             }
             Ok(found) => Some(self.without(text, found)),
-            Err(TooMuch) => Some(self.marker.hidden(text.as_bytes())),
+            Err(TooMuch) => Some(self.marker.hidden(text)),
         }
     }
 
@@ -136,13 +136,16 @@ impl<'a> Search<'a> {
         for Found { place, value } in found {
             searched.push_str(text.get(rest..place.start).unwrap_or_default());
             rest = place.end;
-            let mark = |(value, bytes, encoding)| match encoding {
-                Encoding::Plain => self.marker.text(value, bytes, ""),
-                Encoding::Base64 => self.marker.text(value, bytes, ", base64"),
-                Encoding::Base64Twice => self.marker.text(value, bytes, ", base64 of base64"),
+            let written = text.get(place).unwrap_or_default();
+            let mark = |(value, bytes, encoding)| {
+                let form = match encoding {
+                    Encoding::Plain => "escaped",
+                    Encoding::Base64 => "base64",
+                    Encoding::Base64Twice => "base64 of base64",
+                };
+                self.marker.value(value, bytes, written.as_bytes(), form)
             };
-            let hidden = || self.marker.hidden(text.get(place).unwrap_or_default().as_bytes());
-            searched.push_str(&value.map_or_else(hidden, mark));
+            searched.push_str(&value.map_or_else(|| self.marker.hidden(written), mark));
         }
         searched.push_str(text.get(rest..).unwrap_or_default());
         searched

@@ -77,7 +77,7 @@ fn k3_the_command_masks_a_value_in_everything() {
     let said = answers(&path);
     assert!(!said.contains(VALUE) && said.contains("pg://again:<hmac:"), "{said}");
     std::fs::remove_file(folder.path().join("history.db.key")).unwrap();
-    let (out, err, _) = outputs(&path, &["log", "-p"]);
+    let (out, err, _) = outputs(&path, &["show", "cm/app", "-n", "shop", "-o", "yaml"]);
     assert!(out.contains(VALUE), "without the key nobody can know it");
     assert!(
         err.contains("its key is not beside it; copy the `keyFile` of its daemon to ")
