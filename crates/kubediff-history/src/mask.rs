@@ -1,9 +1,10 @@
 //! Masks take secrets out of a history: of the answers to a reader, or of the file.
 
+use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::body::Body;
-use crate::record::{ChangeRecord, ObjectId, Version};
+use crate::record::{ChangeRecord, ObjectId, Verb, Version};
 
 /// Takes out what must not be there, such as values of Secrets that became known later. What is taken out stays out: a mask of what
 /// is masked changes nothing.
@@ -25,13 +26,22 @@ pub struct Details<'a> {
     pub paths: &'a mut Vec<String>,
     /// How it differs, in the form of the writer.
     pub diff: &'a mut Value,
-    /// The change in a few words.
+    /// The change in a few words. They may have a part of what is taken out.
     pub summary: &'a mut String,
+    /// The change is of this kind,
+    pub verb: Verb,
+    /// and of this time.
+    pub observed_at: Timestamp,
+    /// Of an object that came or went, what the mask leaves of it, if it takes something out.
+    pub masked: Option<&'a Value>,
 }
 
-pub(crate) fn record(mask: &dyn Mask, record: &mut ChangeRecord) {
-    let ChangeRecord { object, paths, diff, summary, .. } = record;
-    mask.change(object, Details { paths, diff, summary });
+/// Masks a record. `body` is the content of an object that came or went.
+pub(crate) fn record(mask: &dyn Mask, record: &mut ChangeRecord, body: Option<&[u8]>) {
+    let masked = body.and_then(|body| masked(mask, &record.object, body));
+    let ChangeRecord { object, paths, diff, summary, verb, observed_at, .. } = record;
+    let (verb, observed_at) = (*verb, *observed_at);
+    mask.change(object, Details { paths, diff, summary, verb, observed_at, masked: masked.as_ref() });
 }
 
 pub(crate) fn version(mask: &dyn Mask, version: &mut Version) {
@@ -42,8 +52,12 @@ pub(crate) fn version(mask: &dyn Mask, version: &mut Version) {
 
 /// The masked content; `None` where there is nothing to mask.
 pub(crate) fn body(mask: &dyn Mask, object: &ObjectId, bytes: &[u8]) -> Option<Vec<u8>> {
+    serde_json::to_vec(&masked(mask, object, bytes)?).ok()
+}
+
+fn masked(mask: &dyn Mask, object: &ObjectId, bytes: &[u8]) -> Option<Value> {
     let content: Value = serde_json::from_slice(bytes).ok()?;
     let mut masked = content.clone();
     mask.object(object, &mut masked);
-    if masked == content { None } else { serde_json::to_vec(&masked).ok() }
+    (masked != content).then_some(masked)
 }

@@ -501,12 +501,12 @@ impl Follow {
                     self.show_gaps(gaps);
                     // A target that was never watched is no gap, and must not keep one from ending.
                     if was_synced {
-                        let cause = self.server.status(&status);
+                        let cause = self.masked(&self.server.status(&status));
                         self.outages.lost(target, reason, &cause, true, since);
                         self.tell_lost(target, since, cause);
                     }
                 }
-                let reason = self.server.status(&status);
+                let reason = self.masked(&self.server.status(&status));
                 self.tell(|standing| standing.not_watched(target, &reason, true, now));
                 self.denials.denied(target, status);
             }
@@ -524,7 +524,7 @@ impl Follow {
                 self.show_gaps(gaps);
             }
             Status::Retrying { cause, .. } => {
-                let cause = self.server.cause(&cause);
+                let cause = self.masked(&self.server.cause(&cause));
                 self.tell(|standing| standing.not_watched(target, &cause, false, now));
                 if was_synced && !self.outages.has(target, Reason::Lost) {
                     self.tell_lost(target, now, cause.clone());
@@ -548,7 +548,12 @@ impl Follow {
 
     fn say_denials(&mut self) {
         let all = self.targets.len();
-        self.denials.lines(all, &self.server).iter().for_each(|line| say(line));
+        self.denials.lines(all, &self.server).iter().for_each(|line| say(&self.masked(line)));
+    }
+
+    /// A message of the server, which may quote content.
+    fn masked(&self, message: &str) -> String {
+        self.secrets.redact_text(message).into_inner()
     }
 
     /// Announces once that the initial list of everything is complete, or denied.

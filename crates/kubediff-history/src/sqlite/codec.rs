@@ -101,7 +101,8 @@ impl Codec {
 
     /// Loads the dictionaries for packing.
     pub(super) fn prepare(&mut self, connection: &Connection) -> Outcome<()> {
-        let mut statement = connection.prepare("SELECT id, kind, purpose FROM dictionaries WHERE kind > 0")?;
+        let mut statement =
+            connection.prepare("SELECT id, kind, purpose FROM dictionaries WHERE kind > 0")?;
         let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get::<_, i64>(2)?)))?;
         for row in rows {
             let (id, kind, purpose) = row?;

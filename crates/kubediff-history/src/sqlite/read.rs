@@ -87,14 +87,7 @@ impl Head {
         codec: &mut Codec,
         lens: &Lens,
     ) -> Outcome<Option<ChangeRecord>> {
-        let verb = match self.verb {
-            0 => return Ok(None),
-            1 => Verb::Added,
-            2 => Verb::Updated,
-            3 => Verb::Deleted,
-            4 => Verb::Recreated,
-            _ => return Err(Fault::damaged(format!("version {} has an unknown verb", self.number))),
-        };
+        let Some(verb) = self.verb()? else { return Ok(None) };
         let details = detail::read(&codec.detail(connection, &self.detail)?, self.number)?;
         let mut record = ChangeRecord {
             number: Some(number(self.number)),
@@ -103,7 +96,7 @@ impl Head {
             verb,
             rv_before: self.rv_before.clone(),
             rv: Some(self.rv.clone()).filter(|rv| !rv.is_empty()),
-            observed_at: time(self.observed_at)?,
+            observed_at: self.observed_at()?,
             origin: match self.source {
                 0 => Origin::Watch,
                 1 => Origin::List,
@@ -119,9 +112,28 @@ impl Head {
             merged: details.merged,
         };
         if let Some(mask) = lens.mask() {
-            mask::record(mask, &mut record);
+            // The words about an object that came or went are of its content.
+            let is_of_content = matches!(verb, Verb::Added | Verb::Deleted);
+            let body = is_of_content.then(|| codec.body(connection, self.number)).transpose()?;
+            mask::record(mask, &mut record, body.as_deref());
         }
         Ok(Some(record))
+    }
+
+    /// The kind of change; `None` for a version that was found and not seen to become.
+    pub(super) fn verb(&self) -> Outcome<Option<Verb>> {
+        Ok(match self.verb {
+            0 => None,
+            1 => Some(Verb::Added),
+            2 => Some(Verb::Updated),
+            3 => Some(Verb::Deleted),
+            4 => Some(Verb::Recreated),
+            _ => return Err(Fault::damaged(format!("version {} has an unknown verb", self.number))),
+        })
+    }
+
+    pub(super) fn observed_at(&self) -> Outcome<Timestamp> {
+        time(self.observed_at)
     }
 
     pub(super) fn version(

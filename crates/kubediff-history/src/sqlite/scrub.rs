@@ -18,7 +18,7 @@ use super::retain;
 use super::states;
 use super::write::Memory;
 use crate::mask::{self, Details, Mask};
-use crate::record::ObjectId;
+use crate::record::Verb;
 use crate::report::Scrub;
 
 /// Versions per step: others may write in between,
@@ -113,8 +113,8 @@ fn masked(
     };
     let masked_state = state.as_deref().and_then(|state| mask::body(mask, &head.object, state));
     let stored = read::details(codec, connection, head.number)?;
-    let (details, paths) = masked_details(mask, &head.object, &stored, head.number)?;
     let masked_body = mask::body(mask, &head.object, body);
+    let (details, paths) = masked_details(mask, head, &stored, masked_body.as_deref())?;
     if masked_body.is_none() && details == stored && masked_state.is_none() {
         return Ok(None);
     }
@@ -125,17 +125,20 @@ fn masked(
 /// The masked details, and the paths that they had and have.
 fn masked_details(
     mask: &dyn Mask,
-    object: &ObjectId,
+    head: &Head,
     stored: &[u8],
-    number: i64,
+    masked_body: Option<&[u8]>,
 ) -> Outcome<(Vec<u8>, [Vec<String>; 2])> {
-    if stored.is_empty() {
-        return Ok(Default::default());
-    }
-    let mut details = detail::read(stored, number)?;
+    let Some(verb) = head.verb()?.filter(|_| !stored.is_empty()) else { return Ok(Default::default()) };
+    let mut details = detail::read(stored, head.number)?;
     let before = details.clone();
     let detail::Details { paths, diff, summary, .. } = &mut details;
-    mask.change(object, Details { paths: paths.to_mut(), diff: diff.to_mut(), summary: summary.to_mut() });
+    let (paths, diff, summary) = (paths.to_mut(), diff.to_mut(), summary.to_mut());
+    let masked: Option<Value> = masked_body
+        .filter(|_| matches!(verb, Verb::Added | Verb::Deleted))
+        .and_then(|body| serde_json::from_slice(body).ok());
+    let (observed_at, masked) = (head.observed_at()?, masked.as_ref());
+    mask.change(&head.object, Details { paths, diff, summary, verb, observed_at, masked });
     let paths = [before.paths.to_vec(), details.paths.to_vec()];
     // Content without a mask stays as it is written, byte for byte.
     if before == details { Ok((stored.to_vec(), paths)) } else { Ok((details.written()?, paths)) }

@@ -85,9 +85,10 @@ impl Model {
                         *body = Body::redacted(after.to_string());
                     }
                 }
-                let ChangeRecord { object, paths, diff, summary, .. } = record;
+                let ChangeRecord { object, paths, diff, summary, verb, observed_at, .. } = record;
                 if *what == What::Change {
-                    mask.change(object, Details { paths, diff, summary });
+                    let (verb, observed_at, masked) = (*verb, *observed_at, None);
+                    mask.change(object, Details { paths, diff, summary, verb, observed_at, masked });
                 }
             }
         }

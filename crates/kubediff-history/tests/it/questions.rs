@@ -6,7 +6,7 @@ use expect_test::expect;
 use kubediff_history::*;
 use serde_json::{Value, json};
 
-use crate::world::{at, change, changed, known, noise, object, observation, open, retain, settled};
+use crate::world::{at, body, change, changed, known, noise, object, observation, open, retain, settled};
 
 /// Every scalar is a field, and so is a list.
 fn fields(value: &Value) -> Vec<Field> {

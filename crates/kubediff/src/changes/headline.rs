@@ -20,7 +20,7 @@ const VALUE_WIDTH: usize = 48;
 /// The change in a few words, the most important first: `image web: nginx:1.27 -> nginx:1.28, replicas 2 -> 3`.
 ///
 /// One line without control characters, bounded in length.
-pub(super) fn headline(
+pub(crate) fn headline(
     verb: Verb,
     observed_at: Timestamp,
     [old, new]: [Option<&Redacted<Value>>; 2],

@@ -152,7 +152,9 @@ impl Secrets {
 
     fn learn_values(&self, secret: &Value, values: &[Vec<u8>], unread: usize) {
         let name = secret.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
-        self.write().known.learn(namespace(secret), name, values, unread, |value| self.key.value_id(value));
+        let mut learnt = self.write();
+        values.iter().for_each(|value| learnt.vocabulary.unlearn(value));
+        learnt.known.learn(namespace(secret), name, values, unread, |value| self.key.value_id(value));
     }
 
     /// Learns from both states of an object, before either is redacted: each may mention what is hidden of the other.
@@ -314,28 +316,24 @@ impl Secrets {
         Search::new(marker, Finder { known, vocabulary }).text(text)
     }
 
-    /// Hides what is at the paths that the user names, in stored differences. Whether there is any.
+    /// Hides what is at the paths that the user names, in stored differences.
     pub(crate) fn hide_differences(
         &self,
         gvk: &Gvk,
         namespace: Option<&str>,
         differences: &mut [Difference],
-    ) -> bool {
+    ) {
         let marker = Marker { key: &self.key, namespace: namespace.unwrap_or_default() };
-        let mut hides = false;
         for (_, pattern) in self.hidden.iter().filter(|(scope, _)| scope.matches(gvk)) {
             for Difference { path, edit } in differences.iter_mut() {
                 if !pattern.covers(path) && pattern.below(path).is_none() {
                     continue;
                 }
                 let steps = pattern.below(path).unwrap_or_default();
-                let before = edit.clone();
                 let line = |text: &str| (!text.contains('\n')).then(|| marker.hidden(text));
                 edit.retext(&line, &|value| hide_steps(marker, value, path.field(), steps));
-                hides |= *edit != before;
             }
         }
-        hides
     }
 
     /// Whether `text` is shown as `shown` in objects of a namespace because it is hidden there.

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use kubediff_history::{Details, Error, Mask, ObjectId, Reader};
 use serde_json::Value;
 
+use crate::changes::headline::headline;
 use crate::follow::say;
 use crate::history::notes;
 use crate::model::diff::Difference;
 use crate::model::path::Path as FieldPath;
-use crate::{HashKey, Secrets};
+use crate::{HashKey, Redacted, Secrets};
 
 impl Mask for Secrets {
     fn object(&self, object: &ObjectId, content: &mut Value) {
@@ -18,24 +19,29 @@ impl Mask for Secrets {
     }
 
     fn change(&self, object: &ObjectId, details: Details<'_>) {
-        let Details { paths, diff, summary } = details;
+        let Details { paths, diff, summary, verb, observed_at, masked } = details;
         let namespace = object.namespace.as_deref();
         let again = |text: &str| self.text_again(namespace, text);
         let of_path = |path: &FieldPath| path.renamed(&again);
+        // A summary has the beginnings of values, in which a value is not found.
+        let mut words = masked.map(|content| {
+            let content = Redacted::vouched(content.clone());
+            headline(verb, observed_at, [Some(&content), Some(&content)], &[])
+        });
         match serde_json::from_value::<Vec<Difference>>(diff.clone()) {
             Ok(mut differences) => {
-                let hides = self.hide_differences(&object.gvk, namespace, &mut differences);
+                self.hide_differences(&object.gvk, namespace, &mut differences);
                 for difference in &mut differences {
                     difference.edit.retext(&again, &|part| self.redact_again(namespace, part));
                     if let Some(renamed) = of_path(&difference.path) {
                         difference.path = renamed;
                     }
                 }
-                if hides {
-                    *summary = format!("{} changed", paths.join(", "));
-                }
-                if let Ok(masked) = serde_json::to_value(&differences) {
+                if let Ok(masked) = serde_json::to_value(&differences)
+                    && masked != *diff
+                {
                     *diff = masked;
+                    words = words.or_else(|| Some(headline(verb, observed_at, [None, None], &differences)));
                 }
             }
             // There are none, or another version of kubediff has written them.
@@ -49,7 +55,7 @@ impl Mask for Secrets {
                 *path = renamed;
             }
         }
-        if let Some(masked) = again(summary) {
+        if let Some(masked) = words.or_else(|| again(summary)) {
             *summary = masked;
         }
     }

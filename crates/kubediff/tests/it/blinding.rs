@@ -89,6 +89,38 @@ fn k3_a_label_does_not_give_a_secret_away() {
     let change = change_with(&profile, None, Some(&pod), &mut Tally::default()).unwrap();
     assert!(!format!("{change:?}").contains("x7Kq"));
     assert!(!redacted(&profile, "it is x7Kq-29fQ-mmz").contains("x7Kq"));
+    // The third attack: the label is there first.
+    let profile = self::profile();
+    let labelled = |labels: Value| {
+        let pod = json!({"apiVersion": "v1", "kind": "Pod",
+            "metadata": {"name": "p", "namespace": "evil", "labels": labels}});
+        change_with(&profile, None, Some(&pod), &mut Tally::default()).unwrap();
+    };
+    labelled(json!({"tok": "u8jzp9de0igx4x", "x7Kq-29fQ-mmz": "a"}));
+    let values = [("password", "x7Kq-29fQ-mmz"), ("token", "u8jzp9de0igx4x")];
+    learn(&profile, &secret("shop", "db", &values));
+    assert_eq!(redacted(&profile, "x7Kq-29fQ-mmz u8jzp9de0igx4x").matches("<hmac:").count(), 2);
+    labelled(json!({"tok": "u8jzp9de0igx4x", "x7Kq-29fQ-mmz": "b"}));
+    assert_eq!(redacted(&profile, "x7Kq-29fQ-mmz u8jzp9de0igx4x").matches("<hmac:").count(), 2);
+}
+
+/// The third attack: a Secret that begins as a text of others does hides the rest of that text.
+#[test]
+fn k4_a_text_that_only_begins_as_a_value_changes_visibly() {
+    let header = format!("#!/bin/bash\n{}", "# All rights reserved, as of 2024.\n".repeat(10));
+    let script = |line: &str| format!("{header}{line}\nexit 0\n{}", "# the end\n".repeat(60));
+    let profile = profile();
+    learn(&profile, &secret("evil", "copy", &[("run.sh", &script("echo one"))]));
+    let map = |text: String| {
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "shop"},
+            "data": {"run.sh": text}})
+    };
+    let lines = ["echo one", "rm -rf /data", "rm -rf /date"];
+    for (before, after) in lines.iter().zip(&lines[1..]) {
+        let (old, new) = (map(script(before)), map(script(after)));
+        let change = change_with(&profile, Some(&old), Some(&new), &mut Tally::default());
+        assert_eq!(*change.expect(after).paths, [r#"data["run.sh"]"#], "{after}");
+    }
 }
 
 /// Attack 1: the mark of a value is of the object's namespace.

@@ -13,23 +13,57 @@ use super::ordinary;
 /// The number of texts of each generation. Texts that objects still have come to the younger one again.
 const GENERATION: usize = 200_000;
 
-/// Hashes of texts that objects are named by, in two generations.
+/// Hashes of texts that objects are named by.
 #[derive(Default)]
 pub(super) struct Vocabulary {
     hasher: RandomState,
+    names: Words,
+    /// Labels are people's texts: a value of a Secret among them is no word.
+    labels: Words,
+}
+
+/// Hashes of texts, in two generations.
+#[derive(Default)]
+struct Words {
     younger: HashSet<u64>,
     older: HashSet<u64>,
 }
 
+impl Words {
+    fn has(&self, hash: u64) -> bool {
+        self.younger.contains(&hash) || self.older.contains(&hash)
+    }
+
+    fn insert(&mut self, hash: u64) {
+        if self.younger.len() >= GENERATION {
+            self.older = mem::take(&mut self.younger);
+        }
+        self.younger.insert(hash);
+    }
+
+    fn remove(&mut self, hash: u64) {
+        self.younger.remove(&hash);
+        self.older.remove(&hash);
+    }
+}
+
 impl Vocabulary {
-    /// Takes the words of this object. Labels are people's texts: one that `is_known` holds a value of a Secret is left out.
+    /// Takes the words of this object. A label that `is_known` holds a value of a Secret is left out.
     pub(super) fn learn(&mut self, object: &Value, is_known: impl Fn(&str) -> bool) {
         each_name(object, &mut |text| self.add(text));
+        let Self { hasher, labels, .. } = self;
         each_label(object, &mut |text| {
             if !is_known(text) {
-                self.add(text);
+                each_word(text, |word| labels.insert(hasher.hash_one(word)));
             }
         });
+    }
+
+    /// A Secret has this value now. A label that was learnt before it is no word any more.
+    pub(super) fn unlearn(&mut self, value: &[u8]) {
+        if let Ok(text) = str::from_utf8(value) {
+            self.labels.remove(self.hasher.hash_one(text));
+        }
     }
 
     /// Whether a value is of the cluster's words and those that configurations have everywhere.
@@ -40,24 +74,23 @@ impl Vocabulary {
 
     fn has(&self, text: &str) -> bool {
         let hash = self.hasher.hash_one(text);
-        self.younger.contains(&hash) || self.older.contains(&hash)
+        self.names.has(hash) || self.labels.has(hash)
     }
 
-    /// Takes a text, and the words in it.
+    /// Takes a name, and the words in it.
     pub(super) fn add(&mut self, text: &str) {
-        if text.len() >= MIN_BYTES && ordinary::has_two_classes(text.as_bytes()) {
-            self.insert(text);
-        }
-        let is_word = |word: &&str| word.len() > 2 && word.bytes().all(|byte| byte.is_ascii_lowercase());
-        text.split(|c: char| !c.is_ascii_alphabetic()).filter(is_word).for_each(|word| self.insert(word));
+        let Self { hasher, names, .. } = self;
+        each_word(text, |word| names.insert(hasher.hash_one(word)));
     }
+}
 
-    fn insert(&mut self, text: &str) {
-        if self.younger.len() >= GENERATION {
-            self.older = mem::take(&mut self.younger);
-        }
-        self.younger.insert(self.hasher.hash_one(text));
+/// A text as a whole, and the words in it.
+fn each_word(text: &str, mut found: impl FnMut(&str)) {
+    if text.len() >= MIN_BYTES && ordinary::has_two_classes(text.as_bytes()) {
+        found(text);
     }
+    let is_word = |word: &&str| word.len() > 2 && word.bytes().all(|byte| byte.is_ascii_lowercase());
+    text.split(|c: char| !c.is_ascii_alphabetic()).filter(is_word).for_each(found);
 }
 
 /// Names, namespaces, managers, images and hosts.

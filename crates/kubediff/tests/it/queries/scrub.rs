@@ -104,6 +104,42 @@ fn k3_the_command_masks_a_path_in_everything() {
     assert!(run(&path, &["history", "check"]).contains("The history is sound."));
 }
 
+/// A third attack: the words about an object that came have its fields, and the beginnings of long values.
+#[test]
+fn k3_the_words_of_a_record_keep_nothing_of_what_is_masked() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("history.db");
+    let file = path.to_str().unwrap();
+    let mut world = World::open(&path, [7; 32]);
+    let widget = |rv: u64, url: &str| {
+        json!({"apiVersion": "example.com/v1", "kind": "Widget", "spec": {"token": "secretwords", "url": url},
+            "metadata": {"name": "w", "namespace": "shop", "uid": "w", "resourceVersion": rv.to_string()}})
+    };
+    let url = |end: &str| format!("https://a-name-of-a-host.example.com/?p={VALUE}{end}");
+    world.wrote("10:00:00", "helm", widget(1, &url("")));
+    world.wrote("10:01:00", "helm", widget(2, &url("&x")));
+    drop(world);
+    let (beginning, _) = VALUE.split_at(3);
+    let summaries = || {
+        let (log, ..) = outputs(&path, &["log", "-o", "json"]);
+        log.lines()
+            .map(|line| serde_json::from_str::<Value>(line).unwrap()["summary"].to_string())
+            .collect::<String>()
+    };
+    let before = summaries();
+    assert!(before.contains("secretwords") && before.matches(beginning).count() >= 2, "{before}");
+    assert!(run(&path, &["history", "scrub", file, "--path", "spec.token"]).starts_with("2 versions in "));
+    let value = folder.path().join("value");
+    std::fs::write(&value, VALUE).unwrap();
+    let said = run(&path, &["history", "scrub", file, "--value", value.to_str().unwrap()]);
+    assert!(said.starts_with("2 versions in "), "{said}");
+    // Without the key nothing is masked when it is read.
+    std::fs::remove_file(folder.path().join("history.db.key")).unwrap();
+    let after = summaries();
+    assert!(!after.contains("secretwords") && !after.contains(beginning), "{after}");
+    assert!(after.contains("token <hmac:") && after.contains("url"), "{after}");
+}
+
 #[test]
 fn k3_the_command_says_what_it_cannot_do() {
     let folder = tempfile::tempdir().unwrap();
