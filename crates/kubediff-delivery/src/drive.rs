@@ -26,6 +26,12 @@ pub trait Log {
         bytes: usize,
     ) -> impl Future<Output = Result<Page, Self::Error>> + Send;
 
+    /// The texts of records that were read at this number may read differently at a higher one: something became known that must
+    /// not be sent.
+    fn edition(&self) -> u64 {
+        0
+    }
+
     /// Stores what became of records, in one transaction.
     fn store(&self, settled: Settled) -> impl Future<Output = Result<(), Self::Error>> + Send;
 
@@ -112,11 +118,13 @@ impl<L: Log, S: Sink> Driver<L, S> {
                 }
                 _ if stop.is_cancelled() => return Ok(()),
                 Action::Read { after, records, bytes } => {
+                    let edition = self.log.edition();
                     let page = self.log.read(after, records, bytes).await.map_err(DriveError::Log)?;
                     self.delivery.read(page.records.iter().map(|record| record.entry), page.through)?;
-                    held.take(page.records);
+                    held.take(edition, page.records);
                 }
                 Action::Send(batch) => {
+                    read_again(&self.log, &batch, &mut held).await?;
                     let answer = self.send(held.parcel(&batch), &stop).await;
                     if answer == Answer::Accepted {
                         held.forget(batch.numbers);
@@ -166,19 +174,37 @@ impl<L: Log, S: Sink> Driver<L, S> {
             newest = self.log.grown(self.delivery.newest()) => self.delivery.grown(newest),
             Some(record) = self.resends.recv() => {
                 self.delivery.resend(record.entry);
-                held.take([record]);
+                // The record has waited, too: it is read again.
+                held.take(u64::MAX, [record]);
             }
         }
     }
 }
 
-/// The records that the delivery knows of, until they are settled.
+/// Reads the records of a batch again whose texts may be out of date. One that the log has no more stays as it is.
+async fn read_again<L: Log>(log: &L, batch: &Batch, held: &mut Held) -> Result<(), DriveError<L::Error>> {
+    let edition = log.edition();
+    for number in &batch.numbers {
+        if held.is_of(*number, edition) {
+            continue;
+        }
+        let page = log.read(number.saturating_sub(1), 1, usize::MAX).await.map_err(DriveError::Log)?;
+        held.take(edition, page.records.into_iter().filter(|record| record.entry.number == *number));
+    }
+    Ok(())
+}
+
+/// The records that the delivery knows of, until they are settled, with the edition in which each was read.
 #[derive(Debug, Default)]
-struct Held(BTreeMap<u64, Record>);
+struct Held(BTreeMap<u64, (u64, Record)>);
 
 impl Held {
-    fn take(&mut self, records: impl IntoIterator<Item = Record>) {
-        self.0.extend(records.into_iter().map(|record| (record.entry.number, record)));
+    fn take(&mut self, edition: u64, records: impl IntoIterator<Item = Record>) {
+        self.0.extend(records.into_iter().map(|record| (record.entry.number, (edition, record))));
+    }
+
+    fn is_of(&self, number: u64, edition: u64) -> bool {
+        self.0.get(&number).is_some_and(|(read, _)| *read == edition)
     }
 
     fn forget(&mut self, numbers: impl IntoIterator<Item = u64>) {
@@ -189,7 +215,7 @@ impl Held {
 
     fn parcel<'a>(&'a self, batch: &'a Batch) -> Parcel<'a> {
         Parcel {
-            records: batch.numbers.iter().filter_map(|number| self.0.get(number)).collect(),
+            records: batch.numbers.iter().filter_map(|number| Some(&self.0.get(number)?.1)).collect(),
             is_digest: batch.is_digest,
             is_late: batch.is_late,
             missing: &batch.missing,

@@ -51,6 +51,7 @@ pub(super) struct SinkLog {
     reader: Arc<Mutex<Reader>>,
     ids: Arc<Ids>,
     routes: Arc<Routes>,
+    secrets: Secrets,
     newest: watch::Receiver<u64>,
     stop: CancellationToken,
 }
@@ -88,11 +89,11 @@ impl SinkLog {
         };
         let mut reader = history.lock().reader()?;
         // A value may have become known since it was recorded.
-        reader.mask(Arc::new(secrets));
+        reader.mask(Arc::new(secrets.clone()));
         let ids = Arc::new(reader.ids()?);
         let reader = Arc::new(Mutex::new(reader));
         let newest = history.newest();
-        Ok(Self { sink: name.into(), envelope, history, reader, ids, routes, newest, stop })
+        Ok(Self { sink: name.into(), envelope, history, reader, ids, routes, secrets, newest, stop })
     }
 
     /// How far the sink has come.
@@ -316,6 +317,10 @@ impl Log for SinkLog {
     async fn read(&self, after: u64, records: usize, bytes: usize) -> Result<Page, LogError> {
         let log = self.clone();
         Ok(tokio::task::spawn_blocking(move || log.page(after, records, bytes)).await??)
+    }
+
+    fn edition(&self) -> u64 {
+        self.secrets.edition()
     }
 
     async fn store(&self, settled: Settled) -> Result<(), LogError> {

@@ -237,6 +237,11 @@ impl Secrets {
         news.into_iter().map(|(namespace, print)| (namespace, print.sealed(&self.key))).collect()
     }
 
+    /// A text that was searched at this number may have more values at a higher one.
+    pub(crate) fn edition(&self) -> u64 {
+        self.read().known.edition()
+    }
+
     /// Secrets are watched from now on.
     pub(crate) fn watches(&self) {
         self.write().is_watching = true;

@@ -16,6 +16,8 @@ use serve::http::{Server, ServerOptions, Serving};
 use crate::session::Session;
 use crate::shop::Shop;
 
+mod backlog;
+
 /// Longer than anything takes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -281,42 +283,6 @@ async fn k6_a_sink_that_refuses_everything_is_visible_and_gets_all_of_it_when_it
     let names: Vec<&str> = told.0.iter().filter_map(|told| told.split(' ').nth(1)).collect();
     assert_eq!(names, ["a", "b", "c", "d"], "each of them, the dead letter too");
     assert!(told.1.contains("the sink hook takes records again"), "{}", told.1);
-}
-
-/// The backlog of a receiver that was down: a value has become known in between. Nothing is delivered before the Secrets are listed.
-#[tokio::test(flavor = "multi_thread")]
-async fn k3_what_is_known_by_now_is_hidden_in_what_is_delivered_after_a_restart() {
-    const PASSWORD: &str = "rQ7-late-zzKw9";
-    let set = Set::new().await;
-    let hook = Hook::open().await;
-    *hook.status.lock().unwrap() = StatusCode::SERVICE_UNAVAILABLE;
-    set.configure(
-        "watch: {resources: [cm, secrets]}\nsecrets: {wait: 0s}\nsinks:\n  hook: {webhook: {url: {file: url}}}\n",
-    );
-    std::fs::write(set.path("url"), hook.url()).unwrap();
-    set.shop.create("a", "before").await;
-    let (daemon, _) = set.serve().await;
-    let records = async |least: usize| {
-        loop {
-            let mut reader = Reader::open(set.path("history.db")).unwrap();
-            let found = reader.records(&Filter::default(), &Page::oldest(100)).unwrap().records;
-            if found.len() >= least {
-                return serde_json::to_string(&found).unwrap();
-            }
-            tokio::task::yield_now().await;
-        }
-    };
-    set.shop.patch("a", &format!("pg://app:{PASSWORD}@db")).await;
-    assert!(records(1).await.contains(PASSWORD), "nobody knew it");
-    let secret = json!({"metadata": {"name": "db"}, "stringData": {"password": PASSWORD}});
-    set.shop.post("/api/v1/namespaces/default/secrets", secret).await;
-    records(2).await;
-    on_thread(move || daemon.end_with("-TERM")).await;
-    *hook.status.lock().unwrap() = StatusCode::NO_CONTENT;
-    let (daemon, _) = set.serve().await;
-    let body = on_thread(move || hook.got.recv_timeout(PATIENCE).unwrap().to_string()).await;
-    assert!(body.contains("pg://app:<hmac:") && !body.contains(PASSWORD), "{body}");
-    on_thread(move || daemon.end_with("-TERM")).await;
 }
 
 /// A write that is noise only makes no version (issue 19, attack 6).

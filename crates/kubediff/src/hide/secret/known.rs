@@ -80,6 +80,8 @@ pub(super) struct Known {
     namespaces: HashMap<String, Namespace>,
     /// The difference from what a history has; `None` where there is no history.
     news: Option<News>,
+    /// How often a value came that was not searched for before.
+    edition: u64,
 }
 
 /// What was learnt, with the namespace, and what was forgotten, without one; in order.
@@ -128,7 +130,13 @@ impl Known {
             values: HashMap::new(),
             namespaces: HashMap::new(),
             news: None,
+            edition: 0,
         }
+    }
+
+    /// A text that was searched at this number may have more values at a higher one.
+    pub(super) fn edition(&self) -> u64 {
+        self.edition
     }
 
     /// Looks for a value that a history knows by its hashes. Those that Secrets have are learnt again from them.
@@ -268,6 +276,9 @@ impl Known {
         // Of two values that begin alike, more is hidden rather than less.
         let before = pattern.bytes;
         pattern.bytes = before.max(value.len());
+        if pattern.values == 1 || before != pattern.bytes {
+            self.edition += 1;
+        }
         if let Some(news) = &mut self.news {
             let print = pattern.print(key);
             if before != pattern.bytes {
