@@ -27,6 +27,14 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// The file has several names, and SQLite keeps a log for each.
+    #[error("the history {} has {names} names (hard links), and only one can be used; remove the others, or make the backup by `history backup`", .path.display())]
+    Linked {
+        /// The file.
+        path: PathBuf,
+        /// How many names it has.
+        names: u64,
+    },
     /// The name stands for another file now, or for none: nothing more can be written to the one that was opened.
     #[error("the history {} was replaced or removed while it was written; start again", .path.display())]
     Replaced {

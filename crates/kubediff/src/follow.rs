@@ -99,6 +99,8 @@ pub(crate) struct Follow {
     unavailable: Vec<String>,
     /// Whether it was announced that everything is synced.
     announced: bool,
+    /// When a definition changed that has not led to a discovery yet.
+    defined: Option<Timestamp>,
     /// Groups and names that have been watched: another version of them is not new.
     followed: BTreeSet<(String, String)>,
     outages: Outages,
@@ -199,6 +201,7 @@ impl Follow {
             served: BTreeSet::new(),
             unavailable: Vec::new(),
             announced: false,
+            defined: None,
             followed: BTreeSet::new(),
             outages: Outages::default(),
             denials: Denials::default(),
@@ -301,6 +304,7 @@ impl Follow {
                 Event::Taken(taken) => return Ok(End::Taken(taken)),
                 Event::DefinitionsChanged => {
                     self.schemas.outdated();
+                    self.defined.get_or_insert_with(Timestamp::now);
                     rediscover = Instant::now() + DEFINITIONS_SETTLE;
                 }
                 Event::Rediscover => {
@@ -385,6 +389,7 @@ impl Follow {
             self.outages.forget(&target);
             self.denials.over(&target);
         }
+        let defined = self.defined.take().unwrap_or_else(Timestamp::now);
         for target in targets {
             if !self.targets.contains_key(&target) {
                 let kind = Arc::new(Kind::new(target.resource.clone()));
@@ -400,10 +405,7 @@ impl Follow {
                     self.secrets.watches();
                 }
                 self.tell(|standing| standing.waits(&target));
-                self.targets.insert(
-                    target,
-                    State { kind, is_synced: false, missed: Missed::since(Timestamp::now()) },
-                );
+                self.targets.insert(target, State { kind, is_synced: false, missed: Missed::since(defined) });
             }
         }
         if self.reach.everything {
@@ -448,6 +450,9 @@ impl Follow {
                 state.is_synced = true;
                 self.reached = true;
                 if self.manner.with_first {
+                    if announce_first {
+                        self.inbox.push(Waiting::Gap(state.missed.begun(target, Timestamp::now())));
+                    }
                     let synced = Synced {
                         kind: state.kind.clone(),
                         name: target.name.clone(),

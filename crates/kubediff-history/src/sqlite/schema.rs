@@ -105,7 +105,13 @@ impl Drop for WriteLock {
 
 impl WriteLock {
     fn take(path: &Path) -> Result<Self, Error> {
-        let beside = beside(path, "-lock");
+        // Another name of the file would be another lock, and another log.
+        let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let names = names(&real);
+        if names > 1 {
+            return Err(Error::Linked { path: path.to_owned(), names });
+        }
+        let beside = beside(&real, "-lock");
         let failed = |source: std::io::Error| Error::Io { path: beside.clone(), source: source.into() };
         let file = File::options().write(true).create(true).truncate(false).open(&beside).map_err(failed)?;
         match file.try_lock() {
@@ -130,6 +136,18 @@ fn create(path: &Path) -> std::io::Result<()> {
 pub(super) fn identity(path: &Path) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt as _;
     path.metadata().ok().map(|file| (file.dev(), file.ino()))
+}
+
+/// How many names a file has.
+#[cfg(unix)]
+fn names(path: &Path) -> u64 {
+    use std::os::unix::fs::MetadataExt as _;
+    path.metadata().map_or(0, |file| file.nlink())
+}
+
+#[cfg(not(unix))]
+fn names(_: &Path) -> u64 {
+    1
 }
 
 #[cfg(not(unix))]

@@ -65,6 +65,26 @@ fn a_file_has_one_writer() {
     open(&path);
 }
 
+/// The third attack: two daemons wrote to one file by two of its names.
+#[cfg(unix)]
+#[test]
+fn k1_a_file_has_one_writer_whatever_its_name_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("history.db");
+    let other = folder.path().join("other.db");
+    let history = open(&path);
+    let refused = || History::open(&other, &cluster(), &Settings::default()).unwrap_err();
+    std::os::unix::fs::symlink(&path, &other).unwrap();
+    assert!(matches!(refused(), Error::InUse { .. }), "{:?}", refused());
+    std::fs::remove_file(&other).unwrap();
+    std::fs::hard_link(&path, &other).unwrap();
+    assert!(matches!(refused(), Error::Linked { names: 2, .. }), "{:?}", refused());
+    std::fs::remove_file(&other).unwrap();
+    std::os::unix::fs::symlink(&path, &other).unwrap();
+    drop(history);
+    open(&other);
+}
+
 #[test]
 fn a_closed_file_is_whole_without_its_log_whoever_still_reads() {
     let folder = tempfile::tempdir().unwrap();

@@ -10,6 +10,9 @@ use crate::model::targets::Target;
 /// Why there is such a gap.
 const CAUSE: &str = "the watch missed changes that the server had forgotten; a list shows their result, not the states in between";
 
+/// Why there is one before the first list of a new resource.
+const NEW: &str = "the definition is new; a list shows what there was by then, not what had come and gone";
+
 /// When a target was heard of last, and whether an outage explains what a list finds.
 #[derive(Debug)]
 pub(super) struct Missed {
@@ -20,6 +23,11 @@ pub(super) struct Missed {
 impl Missed {
     pub(super) fn since(now: Timestamp) -> Self {
         Self { heard: now, explained: false }
+    }
+
+    /// The first list of a resource that is new to the server is complete. The gap until then.
+    pub(super) fn begun(&self, target: &Target, now: Timestamp) -> Gap {
+        Gap::since(self.heard, vec![target.text()], NEW.to_owned()).until(now)
     }
 
     /// A change was told. The gap that it reveals, if this is the first of a list that no outage explains.

@@ -6,9 +6,11 @@ use informer::{Informer, Object};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::{Follow, say};
+use super::{Follow, say, streams};
 use crate::Gvk;
 
+/// What is shown where a Secret is not known.
+const SHOWN: &str = "their values in other objects are not recognised, and shown";
 /// Other changes wait this long for the first list of Secrets.
 const SECRETS_LIMIT: Duration = Duration::from_secs(10);
 /// They wait this long for Secrets that must not be listed: rights of a new installation may come a moment later.
@@ -21,7 +23,9 @@ impl Follow {
     pub(super) async fn learn_secrets(&self) {
         let all = self.streams.secrets();
         if all.is_empty() {
-            say("Secrets are not watched: their values in other objects are not recognised, and shown");
+            say(&format!("Secrets are not watched: {SHOWN}"));
+        } else if let Some(part) = self.part_of_secrets() {
+            say(&format!("only the Secrets {part} are watched, not all others: {SHOWN}"));
         }
         for secrets in all {
             self.listed(&secrets).await;
@@ -32,6 +36,21 @@ impl Follow {
         self.learnt.send_replace(true);
     }
 
+    /// The Secrets that are watched, if not all are, in words. Somebody who looks at one namespace knows that it is one.
+    fn part_of_secrets(&self) -> Option<String> {
+        let names =
+            self.targets.keys().any(|target| streams::is_secrets(&target.resource) && target.name.is_some());
+        let within = self.reach.within(&self.default_namespace);
+        let namespaces = within.namespaces.filter(|_| self.manner.persistent);
+        let mut parts: Vec<String> =
+            namespaces.map(|names| format!("in {}", names.join(", "))).into_iter().collect();
+        parts.extend(names.then(|| "that are named".to_owned()));
+        parts.extend(
+            Some(within.selectors).filter(|selectors| !selectors.is_empty()).map(|it| format!("with {it}")),
+        );
+        (!parts.is_empty()).then(|| parts.join(" and "))
+    }
+
     /// Whether the values of all Secrets are known that there were at the start, as far as the server lets us.
     pub(crate) fn learnt(&self) -> watch::Receiver<bool> {
         self.learnt.subscribe()
@@ -39,7 +58,6 @@ impl Follow {
 
     /// Waits for the first list of Secrets. The rights of a new installation may take a moment to be in force.
     async fn listed(&self, secrets: &Informer<Object>) {
-        const SHOWN: &str = "their values in other objects are not recognised, and shown";
         let began = Instant::now();
         let mut said = false;
         while let Err(error) = secrets.wait_for_sync_or_denial(SECRETS_LIMIT).await {

@@ -141,7 +141,7 @@ fn k3_marks_of_namespaces_differ() {
 fn k3_parts_of_values_are_recognised() {
     let docker =
         json!({"auths": {"r.example.com": {"auth": BASE64.encode("robot:dQ7-docker-pw"), "email": "a@b.c"}}});
-    let cases: [(&str, String); 8] = [
+    let cases: [(&str, String); 13] = [
         ("json", json!({"db": {"password": "dQ7-json-pw"}}).to_string()),
         ("yaml", "db:\n  password: dQ7-yaml-pw\n".to_owned()),
         ("properties", "a=b\ndb.password = dQ7-prop-pw\n".to_owned()),
@@ -150,6 +150,11 @@ fn k3_parts_of_values_are_recognised() {
         ("url", "postgres://cart:dQ7-url%21pw@db:5432/cart?sslmode=require".to_owned()),
         ("docker", docker.to_string()),
         ("base64", BASE64.encode("dQ7-inner-pw")),
+        ("colons", "user:root\npassword:dQ7-colon-pw\n".to_owned()),
+        ("words", "user root\npassword dQ7-word-pw\n".to_owned()),
+        ("netrc", "machine db login root password dQ7-netrc-pw".to_owned()),
+        ("pgpass", "db:5432:cart:root:dQ7-pgpass-pw\n*:*:*:a:b\n".to_owned()),
+        ("xml", "<server><user>root</user><password>dQ7-xml-pw</password></server>".to_owned()),
     ];
     let profile = profile();
     for (name, value) in &cases {
@@ -165,6 +170,11 @@ fn k3_parts_of_values_are_recognised() {
         "dQ7-url%21pw",
         "dQ7-docker-pw",
         "dQ7-inner-pw",
+        "dQ7-colon-pw",
+        "dQ7-word-pw",
+        "dQ7-netrc-pw",
+        "dQ7-pgpass-pw",
+        "dQ7-xml-pw",
     ];
     for mention in mentions {
         for text in [format!("pw {mention}."), mention.to_owned(), BASE64.encode(format!("pw: {mention}"))] {

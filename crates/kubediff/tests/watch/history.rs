@@ -149,6 +149,28 @@ async fn k1_what_a_first_list_has_stored_in_part_and_is_gone_was_deleted() {
     assert_eq!(names, ["stays"]);
 }
 
+/// The third attack: what comes and goes between a definition and the first list of its objects.
+#[tokio::test(flavor = "multi_thread")]
+async fn k1_before_the_first_list_of_a_new_resource_there_is_a_gap() {
+    let shop = Shop::open().await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.db");
+    let session = record(&shop, &file, "-A").await;
+    let schema = json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
+    let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "gates.example.com"}, "spec": {"group": "example.com", "scope": "Namespaced",
+        "names": {"plural": "gates", "kind": "Gate"},
+        "versions": [{"name": "v1", "served": true, "storage": true, "schema": schema}]}});
+    shop.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition).await;
+    let gate = json!({"apiVersion": "example.com/v1", "kind": "Gate", "metadata": {"name": "g"}});
+    shop.post("/apis/example.com/v1/namespaces/default/gates", gate).await;
+    let (session, _) = see(session, &["+ gates.example.com default/g"]).await;
+    end(session, "-TERM").await;
+    let log = log(&file);
+    let is_gap = |line: &String| line.starts_with("gap gates.example.com: the definition is new");
+    assert_eq!(log.iter().filter(|line| is_gap(line)).count(), 1, "{log:#?}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_lies_outside_of_the_view_was_not_deleted() {
     let folder = tempfile::tempdir().unwrap();

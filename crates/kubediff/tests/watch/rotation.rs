@@ -288,13 +288,21 @@ async fn k3_nothing_is_recorded_while_the_secrets_must_not_be_listed() {
 async fn k3_it_is_said_that_secrets_are_not_watched() {
     let folder = tempfile::tempdir().unwrap();
     let config = folder.path().join("kubediff.yaml");
-    std::fs::write(&config, "watch: {resources: [cm]}\nhistory: {path: history.db}\nlisten: null\n").unwrap();
     let shop = Shop::open().await;
     let kubeconfig = shop.kubeconfig().to_owned();
     let watching = move || {
-        let mut session = Session::serve(&kubeconfig, &config);
-        session.note("Secrets are not watched: their values in other objects are not recognised, and shown");
-        session.end_with("-TERM");
+        for (watch, said) in [
+            ("resources: [cm]", "Secrets are not watched: "),
+            ("namespaces: [default]", "only the Secrets in default are watched, not all others: "),
+            ("labels: a=b", "only the Secrets with a=b are watched, not all others: "),
+            ("resources: [secrets/a, cm]", "only the Secrets that are named are watched, not all others: "),
+        ] {
+            let text = format!("watch: {{{watch}}}\nhistory: {{path: history.db}}\nlisten: null\n");
+            std::fs::write(&config, text).unwrap();
+            let mut session = Session::serve(&kubeconfig, &config);
+            session.note(&format!("{said}their values in other objects are not recognised, and shown"));
+            session.end_with("-TERM");
+        }
     };
     tokio::task::spawn_blocking(watching).await.unwrap();
 }

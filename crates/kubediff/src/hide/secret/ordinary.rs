@@ -131,7 +131,11 @@ fn explain(part: &str, is_alone: bool, is_word: &impl Fn(&str) -> bool) -> Optio
     }
     // `-Xmx512m`
     let has_unit = rest.ends_with(|c: char| c.is_ascii_alphabetic());
-    if is_one(word) && has_unit && quantity(rest).is_some_and(|digits| digits <= DIGITS) {
+    if word.len() >= PIECE
+        && is_one(word)
+        && has_unit
+        && quantity(rest).is_some_and(|digits| digits <= DIGITS)
+    {
         return Some(Explained { words: word.len(), rest: 0 });
     }
     (part.len() <= PIECE).then_some(Explained { words: 0, rest: part.len() })
@@ -153,7 +157,9 @@ fn compound(letters: &str, is_word: &impl Fn(&str) -> bool) -> Option<Explained>
     for end in capitals.filter(|at| *at > 0).chain([letters.len()]) {
         let pieces = reached.iter().filter_map(|(start, rest)| {
             let piece = letters.get(*start..end)?;
-            let is_piece = is_of_one_case(piece) && is_word(&piece.to_ascii_lowercase());
+            // A single letter is a word by itself alone.
+            let is_long = piece.len() > 1 || letters.len() == 1;
+            let is_piece = is_long && is_of_one_case(piece) && is_word(&piece.to_ascii_lowercase());
             is_piece.then(|| rest + if piece.len() < PIECE { piece.len() } else { 0 })
         });
         let least = pieces.min();
@@ -161,6 +167,10 @@ fn compound(letters: &str, is_word: &impl Fn(&str) -> bool) -> Option<Explained>
     }
     let (_, rest) = reached.into_iter().find(|(end, _)| *end == letters.len())?;
     // `en_US`: a word by itself, although a short one.
-    let is_short = rest == letters.len() && rest > 1;
-    Some(if is_short { Explained::default() } else { Explained { words: letters.len() - rest, rest } })
+    if rest == letters.len() && rest == 2 {
+        return Some(Explained::default());
+    }
+    // Short words are there by chance: `podIP` has fewer of their letters than of others.
+    let words = letters.len() - rest;
+    (rest == 1 || rest <= words).then_some(Explained { words, rest })
 }

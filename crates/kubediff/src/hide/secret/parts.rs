@@ -62,6 +62,25 @@ fn add_parts(value: &[u8], depth: usize, found: &mut Vec<Vec<u8>>) {
         let Some((_, part)) = field.split_once('=').or_else(|| field.split_once(": ")) else { continue };
         add(part.trim().trim_matches(['"', '\'']).as_bytes());
     }
+    for line in text.lines().filter(|_| text.contains('\n')) {
+        // `password:...`, and the last field of PostgreSQL's password file.
+        for part in [line.split_once(':'), line.rsplit_once(':')].into_iter().flatten() {
+            add(part.1.trim().as_bytes());
+        }
+        // `password ...`, also as in `.netrc`.
+        let mut words = line.split_whitespace();
+        if let (Some(_), Some(word), None) = (words.next(), words.next(), words.next()) {
+            add(word.as_bytes());
+        }
+    }
+    for (at, word) in text.match_indices("password") {
+        let rest = text.get(at + word.len()..).filter(|rest| rest.starts_with(char::is_whitespace));
+        add(rest.and_then(|rest| rest.split_whitespace().next()).unwrap_or_default().as_bytes());
+    }
+    // The texts of XML.
+    for part in text.split('<').filter_map(|part| part.split_once('>')) {
+        add(part.1.as_bytes());
+    }
     // `user:password`, as in docker's configuration.
     if let Some((user, password)) = text.split_once(':')
         && !text.contains(char::is_whitespace)
