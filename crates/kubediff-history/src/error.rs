@@ -35,8 +35,8 @@ pub enum Error {
         /// How many names it has.
         names: u64,
     },
-    /// The name stands for another file now, or for none: nothing more can be written to the one that was opened.
-    #[error("the history {} was replaced or removed while it was written; start again", .path.display())]
+    /// Its name, or that of the log beside it, stands for another file now or for none, or it was cut: nothing more can be written.
+    #[error("the history {} (with its -wal and -shm) was replaced, removed or cut while it was written; start again", .path.display())]
     Replaced {
         /// The file.
         path: PathBuf,
@@ -122,6 +122,12 @@ impl Error {
     /// Whether there was no room.
     pub fn is_full(&self) -> bool {
         matches!(self, Self::Full { .. })
+    }
+
+    /// Whether the content of the file contradicts itself: a history that was opened is none any more then, or has parts that
+    /// nobody can read.
+    pub fn is_damage(&self) -> bool {
+        matches!(self, Self::Damaged { .. } | Self::Foreign { .. })
     }
 
     /// Whether the same may succeed later: there was no room, or another program has the file.

@@ -22,6 +22,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, params};
 use serde_json::Value;
 
@@ -47,7 +48,7 @@ pub struct History {
     path: PathBuf,
     connection: Connection,
     memory: Memory,
-    identity: Option<(u64, u64)>,
+    files: schema::Files,
     _lock: schema::WriteLock,
 }
 
@@ -70,7 +71,7 @@ impl History {
         let path = path.as_ref();
         let (connection, lock) = schema::open(path, cluster, settings, schema::FORMAT, schema::STEPS)?;
         let memory = Memory::load(&connection).map_err(|fault| fault.at(path))?;
-        Ok(Self { path: path.to_owned(), connection, memory, identity: schema::identity(path), _lock: lock })
+        Ok(Self { path: path.to_owned(), connection, memory, files: schema::Files::of(path), _lock: lock })
     }
 
     /// Migrates a file of an older format to this one, and returns the path of the backup that is made before. `None` for a file
@@ -93,12 +94,15 @@ impl History {
     ///
     /// # Errors
     ///
-    /// [`Error::Replaced`] when another file has the name of this one, [`Error::Full`] when there is no room, [`Error::Invalid`] when an observation cannot be stored. Nothing of the
+    /// [`Error::Replaced`] when another file has the name of this one or of the log beside it, or it was cut, [`Error::Full`] when there is no room, [`Error::Invalid`] when an observation cannot be stored. Nothing of the
     /// batch is stored then, and the same batch may be committed again.
     pub fn commit(&mut self, batch: &Batch) -> Result<Number, Error> {
-        if schema::identity(&self.path) != self.identity {
+        let files = schema::Files::of(&self.path);
+        if !files.has_all_of(&self.files) {
+            self.complete();
             return Err(Error::Replaced { path: self.path.clone() });
         }
+        self.files = files;
         let committed = self.memory.commit(&self.connection, batch);
         self.settle(committed)?;
         Ok(read::number(self.memory.last()))
@@ -216,7 +220,19 @@ impl History {
     /// When there is no room, or a reader has the file.
     pub fn compact(&mut self) -> Result<(), Error> {
         let compacted = self.connection.execute_batch("VACUUM; PRAGMA wal_checkpoint(truncate)");
+        self.files = schema::Files::of(&self.path);
         compacted.map_err(|error| Fault::from(error).at(&self.path))
+    }
+
+    /// Writes into the file itself what only the log has, as far as readers allow. A file that is another one now, or was cut, gets
+    /// nothing: parts of the former one would damage it.
+    fn complete(&self) {
+        // Failures lose nothing: the log has it.
+        if schema::Files::of(&self.path).has_history_of(&self.files) {
+            let _ = self.connection.pragma(None, "wal_checkpoint", "truncate", |_| Ok(()));
+        } else {
+            let _ = self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
+        }
     }
 
     /// Another way to read this history.
@@ -247,7 +263,7 @@ impl History {
 /// The file alone has everything then, and can be copied. SQLite does that only for a connection that is closed last.
 impl Drop for History {
     fn drop(&mut self) {
-        let _ = self.connection.pragma(None, "wal_checkpoint", "truncate", |_| Ok(()));
+        self.complete();
     }
 }
 

@@ -131,9 +131,36 @@ fn create(path: &Path) -> std::io::Result<()> {
     options.open(path).map(drop)
 }
 
+/// What the names of a history, of its log and of the memory of its readers stand for. SQLite makes the latter two with the first
+/// connection, and removes them with the last one.
+pub(super) struct Files {
+    history: Option<(u64, u64)>,
+    beside: [Option<(u64, u64)>; 2],
+    length: u64,
+}
+
+impl Files {
+    pub(super) fn of(path: &Path) -> Self {
+        // SQLite follows a link.
+        let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let beside = ["-wal", "-shm"].map(|end| identity(&beside(&real, end)));
+        let length = path.metadata().map_or(0, |file| file.len());
+        Self { history: identity(path), beside, length }
+    }
+
+    /// Whether the history itself is the former one, and nothing was cut off: only a checkpoint changes its length.
+    pub(super) fn has_history_of(&self, former: &Self) -> bool {
+        self.history == former.history && self.length >= former.length
+    }
+
+    pub(super) fn has_all_of(&self, former: &Self) -> bool {
+        self.has_history_of(former) && self.beside == former.beside
+    }
+}
+
 /// Which file a name stands for; `None` where files have no numbers.
 #[cfg(unix)]
-pub(super) fn identity(path: &Path) -> Option<(u64, u64)> {
+fn identity(path: &Path) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt as _;
     path.metadata().ok().map(|file| (file.dev(), file.ino()))
 }
@@ -151,7 +178,7 @@ fn names(_: &Path) -> u64 {
 }
 
 #[cfg(not(unix))]
-pub(super) fn identity(_: &Path) -> Option<(u64, u64)> {
+fn identity(_: &Path) -> Option<(u64, u64)> {
     None
 }
 

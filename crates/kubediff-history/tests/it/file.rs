@@ -37,6 +37,50 @@ fn k1_a_history_that_is_replaced_takes_nothing_more() {
     assert!(matches!(refused, Error::Replaced { .. }) && !refused.is_passing(), "{refused}");
 }
 
+/// The third attack: somebody cleans up beside a daemon.
+#[cfg(unix)]
+#[test]
+fn k1_a_history_whose_log_is_removed_takes_nothing_more_and_keeps_what_it_took() {
+    for (end, opened) in [("-wal", "history.db"), ("-shm", "history.db"), ("-wal", "link.db")] {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, copy) = (folder.path().join("history.db"), folder.path().join("copy.db"));
+        std::os::unix::fs::symlink(&path, folder.path().join("link.db")).unwrap();
+        let mut history = open(&folder.path().join(opened));
+        some(&mut history, 2);
+        std::fs::remove_file(folder.path().join(format!("history.db{end}"))).unwrap();
+        let mut batch = Batch::default();
+        batch.note("a", "b");
+        let refused = history.commit(&batch).unwrap_err();
+        assert!(matches!(refused, Error::Replaced { .. }), "{end}: {refused}");
+        // What a SIGKILL leaves now.
+        std::fs::copy(&path, &copy).unwrap();
+        assert_eq!(Reader::open(&copy).unwrap().check().unwrap().versions, 2, "{end}");
+    }
+}
+
+/// The third attack: a file that is emptied keeps its inode.
+#[test]
+fn k1_a_history_that_is_emptied_or_cut_takes_nothing_more_and_no_remains_are_written_into_it() {
+    for length in [0, 4096] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("history.db");
+        some(&mut open(&path), 20);
+        let mut history = open(&path);
+        let reader = history.reader().unwrap();
+        some(&mut history, 20);
+        std::fs::File::options().write(true).open(&path).unwrap().set_len(length).unwrap();
+        let mut batch = Batch::default();
+        batch.note("a", "b");
+        let refused = history.commit(&batch).unwrap_err();
+        assert!(matches!(refused, Error::Replaced { .. }), "{length}: {refused}");
+        drop((history, reader));
+        assert_eq!(path.metadata().unwrap().len(), length);
+        if length == 0 {
+            some(&mut open(&path), 1);
+        }
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn a_new_file_is_for_its_owner_alone() {
