@@ -88,6 +88,7 @@ impl Deliveries {
                 if stop.run_until_cancelled(until_learnt).await != Some(true) {
                     return;
                 }
+                let mut said = String::new();
                 while !stop.is_cancelled() {
                     let made = match connection.take() {
                         Some(connection) => Ok(connection),
@@ -110,7 +111,10 @@ impl Deliveries {
                         (_, Err(error)) => Err(error.to_string()),
                     };
                     let Err(trouble) = ended else { return };
-                    say(&format!("the sink {name} begins again: {trouble}"));
+                    if trouble != said {
+                        say(&format!("the sink {name} begins again: {trouble}"));
+                        said.clone_from(&trouble);
+                    }
                     status.send_modify(|status| status.trouble = Some(trouble.into()));
                     stop.run_until_cancelled(tokio::time::sleep(AGAIN)).await;
                 }
@@ -134,7 +138,7 @@ impl Deliveries {
 impl SinkLog {
     /// A delivery that begins where the sink has come to.
     fn begin(&self, policy: kubediff_delivery::Policy) -> Result<Delivery, kubediff_history::Error> {
-        let place = self.place()?;
+        let place = self.history.noticing(self.place())?;
         let mut delivery = Delivery::new(policy, getrandom::u64().unwrap_or_default(), place.position);
         delivery.remember_dead(place.dead);
         for letter in place.letters.iter().rev() {
@@ -153,7 +157,9 @@ impl SinkLog {
     ) -> Infallible {
         loop {
             let (log, resends) = (self.clone(), resends.clone());
-            let sent = move || log.each_dead_letter(|record| resends.blocking_send(record).is_ok());
+            let sent = move || {
+                log.history.noticing(log.each_dead_letter(|record| resends.blocking_send(record).is_ok()))
+            };
             if let Ok(Err(error)) = tokio::task::spawn_blocking(sent).await {
                 say(&format!("dead letters of the sink {name} are not sent again: {}", error_chain(&error)));
             }

@@ -47,7 +47,7 @@ pub(super) struct SinkLog {
     sink: Arc<str>,
     /// The envelope of arriqaaq/kubediff, which has objects and no gaps.
     envelope: Option<EnvelopeMode>,
-    history: SharedHistory,
+    pub(super) history: SharedHistory,
     reader: Arc<Mutex<Reader>>,
     ids: Arc<Ids>,
     routes: Arc<Routes>,
@@ -316,7 +316,8 @@ impl Log for SinkLog {
 
     async fn read(&self, after: u64, records: usize, bytes: usize) -> Result<Page, LogError> {
         let log = self.clone();
-        Ok(tokio::task::spawn_blocking(move || log.page(after, records, bytes)).await??)
+        let read = move || log.history.noticing(log.page(after, records, bytes));
+        Ok(tokio::task::spawn_blocking(read).await??)
     }
 
     fn edition(&self) -> u64 {
@@ -338,7 +339,7 @@ impl Log for SinkLog {
         let settled = Arc::new(settled);
         loop {
             let (log, settled) = (log.clone(), settled.clone());
-            let stored = move || log.history.lock().settle_sink(&log.sink, &settled);
+            let stored = move || log.history.noticing(log.history.lock().settle_sink(&log.sink, &settled));
             match tokio::task::spawn_blocking(stored).await? {
                 // To begin again would send again what the sink has.
                 Err(error) if error.is_passing() => {

@@ -23,9 +23,9 @@ pub(super) async fn run(history: SharedHistory, retention: Retention, stop: Canc
             say("the clock has jumped: no record is removed for its age before the next run");
         }
         let retention = Retention { age: retention.age.filter(|_| !jumped), ..retention.clone() };
-        let (history, stopped) = (history.clone(), stop.clone());
+        let (of, stopped) = (history.clone(), stop.clone());
         let run = move || {
-            let plan = history.lock().reader()?.plan(&retention, Timestamp::now())?;
+            let plan = of.lock().reader()?.plan(&retention, Timestamp::now())?;
             if plan.leaves_some() {
                 say(
                     "the history has more than a day's records to remove: a run takes a day, and the next one follows in 10 minutes",
@@ -33,7 +33,7 @@ pub(super) async fn run(history: SharedHistory, retention: Retention, stop: Canc
             }
             let mut lost = BTreeMap::<String, (u64, Number)>::new();
             while !stopped.is_cancelled() {
-                let step = history.lock().retain(&plan)?;
+                let step = of.lock().retain(&plan)?;
                 give_way();
                 for it in step.lost {
                     let (records, up_to) = lost.entry(it.sink).or_default();
@@ -45,7 +45,7 @@ pub(super) async fn run(history: SharedHistory, retention: Retention, stop: Canc
             }
             Ok::<_, kubediff_history::Error>(lost)
         };
-        match tokio::task::spawn_blocking(run).await {
+        match tokio::task::spawn_blocking(run).await.map(|outcome| history.noticing(outcome)) {
             Ok(Ok(lost)) => {
                 for (sink, (records, up_to)) in lost {
                     say(&format!(

@@ -4,7 +4,7 @@ mod past;
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
@@ -77,8 +77,10 @@ pub(crate) struct Recorder {
 pub(crate) struct SharedHistory {
     history: Arc<Mutex<History>>,
     newest: watch::Sender<u64>,
-    /// Why nothing can be written at present.
+    /// Why nothing can be written at present, or that the history is damaged.
     trouble: watch::Sender<Option<String>>,
+    /// The first damage that was found.
+    damage: Arc<OnceLock<String>>,
     /// Since when records may have values that became known later.
     unscrubbed: watch::Sender<Option<Timestamp>>,
 }
@@ -94,6 +96,7 @@ impl SharedHistory {
             history: Arc::new(Mutex::new(history)),
             newest: watch::Sender::new(last),
             trouble: watch::Sender::default(),
+            damage: Arc::default(),
             unscrubbed: watch::Sender::default(),
         })
     }
@@ -103,7 +106,19 @@ impl SharedHistory {
         self.history.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Why nothing can be written at present, as it changes.
+    /// Passes on what came of a question, or of work in the background. The first damage is trouble from then on.
+    pub(crate) fn noticing<T>(&self, outcome: Result<T, Error>) -> Result<T, Error> {
+        let damage = outcome.as_ref().err().filter(|error| error.is_damage());
+        if let Some(error) = damage.filter(|error| self.damage.set(error.to_string()).is_ok()) {
+            say(&format!(
+                "{error}; recording goes on, and what is damaged can be neither read nor delivered"
+            ));
+            self.trouble.send_replace(Some(error.to_string()));
+        }
+        outcome
+    }
+
+    /// Why nothing can be written at present, or that the history is damaged, as it changes.
     pub(crate) fn trouble(&self) -> watch::Receiver<Option<String>> {
         self.trouble.subscribe()
     }
@@ -291,7 +306,7 @@ impl Recorder {
             }
             if let Some((since, cause)) = waits.take_if(|_| self.batch.is_empty()) {
                 say("the history can be written again");
-                self.history.trouble.send_replace(None);
+                self.history.trouble.send_replace(self.history.damage.get().cloned());
                 let reason = format!("{cause}; changes of one object in this time may be merged");
                 self.batch.gap(since, Timestamp::now(), None, reason);
             }
