@@ -46,7 +46,7 @@ pub(super) async fn run(history: SharedHistory, file: PathBuf, secrets: Secrets,
             }
             of.scrub(MOST, &secrets, &|| !is_last && stopped.is_cancelled())
         };
-        match tokio::task::spawn_blocking(scrub).await {
+        match tokio::task::spawn_blocking(scrub).await.map(|outcome| history.noticing(outcome)) {
             Ok(Ok(())) => {}
             Ok(Err(error)) => say(&format!("values that became known later stay in the history: {error}")),
             Err(_) => return,
@@ -73,12 +73,16 @@ fn obey(
     secrets: &Secrets,
     stop: &dyn Fn() -> bool,
 ) -> Result<(), OrderError> {
-    let masked = Order::waiting(file).and_then(|order| {
-        let Some(order) = order else { return Ok(true) };
+    let (order, read) = match Order::waiting(file) {
+        Ok(order) => (order, Ok(())),
+        Err(error) => (None, Err(error)),
+    };
+    let masked = read.and_then(|()| {
+        let Some(order) = &order else { return Ok(true) };
         let mask = order.mask(secrets)?;
         // From now on the value is hidden in what comes, too.
         secrets.restore(&order.prints);
-        history.scrub_by(&mask, &order.prints, stop).map_err(OrderError::History)
+        history.noticing(history.scrub_by(&mask, &order.prints, stop)).map_err(OrderError::History)
     });
     match masked {
         Ok(true) => {}
@@ -87,7 +91,7 @@ fn obey(
         Err(_) => {}
     }
     if Order::file_beside(file).exists() {
-        Order::done(file, masked.as_ref().err())?;
+        Order::done(file, order.as_ref(), masked.as_ref().err())?;
     }
     masked.map(drop)
 }

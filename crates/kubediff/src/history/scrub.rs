@@ -15,13 +15,12 @@ use crate::{Scope, Secrets};
 /// The cause that the history names.
 pub(crate) const CAUSE: &str = "by `kubediff history scrub`";
 
-/// The end of the file with the daemon's reason.
-const REFUSED: &str = "-scrub-refused";
-
 /// What to mask, and where. It has hashes in place of the value.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Order {
+    /// Tells orders apart.
+    pub(crate) id: u64,
     pub(crate) group: Option<String>,
     pub(crate) resource: Option<String>,
     pub(crate) namespace: Option<String>,
@@ -35,7 +34,7 @@ pub(crate) struct Order {
 #[derive(Debug, thiserror::Error)]
 pub enum OrderError {
     /// Its file cannot be written, read or removed.
-    #[error("{} cannot be used; if an order waits there already, wait for its end", file.display())]
+    #[error("{} cannot be used", file.display())]
     File {
         /// The file.
         file: PathBuf,
@@ -70,24 +69,22 @@ impl Order {
         beside(history, "-scrub")
     }
 
-    /// Leaves it for the daemon.
-    pub(crate) fn leave(&self, history: &Path) -> Result<(), OrderError> {
-        let (file, new) = (Self::file_beside(history), beside(history, "-scrub-new"));
-        // The answer to an order whose command did not wait. Usually there is none.
-        let _ = fs::remove_file(beside(history, REFUSED));
+    /// Leaves it for the daemon, unless another order waits there.
+    pub(crate) fn leave(&self, history: &Path) -> Result<bool, OrderError> {
+        let file = Self::file_beside(history);
+        let new = beside(history, &format!("-scrub-new-{:016x}", self.id));
         let write = || {
-            let mut options = OpenOptions::new();
-            #[cfg(unix)]
-            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-            let mut written = options.write(true).create(true).truncate(true).open(&new)?;
-            written.write_all(&serde_json::to_vec(self)?)?;
-            written.sync_all()?;
+            write_new(&new, &serde_json::to_vec(self)?)?;
             // Unlike a rename, a link takes the place of no other order.
             let linked = fs::hard_link(&new, &file);
             fs::remove_file(&new)?;
             linked
         };
-        write().map_err(|source| OrderError::File { file, source })
+        match write() {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            Err(source) => Err(OrderError::File { file, source }),
+        }
     }
 
     /// The order that waits for the daemon of this history.
@@ -100,19 +97,28 @@ impl Order {
         }
     }
 
-    /// Takes it away: it was carried out, or cannot be, for this reason.
-    pub(crate) fn done(history: &Path, refused: Option<&OrderError>) -> Result<(), OrderError> {
+    /// Takes away the order that waits: it was carried out, or cannot be, for this reason, which is left for its command.
+    pub(crate) fn done(
+        history: &Path,
+        order: Option<&Self>,
+        refused: Option<&OrderError>,
+    ) -> Result<(), OrderError> {
         let file = Self::file_beside(history);
-        let answer = refused.map_or(Ok(()), |why| fs::write(beside(history, REFUSED), why.to_string()));
+        let answer = match (order, refused) {
+            (Some(order), Some(why)) => write_new(&order.answer(history), why.to_string().as_bytes()),
+            _ => Ok(()),
+        };
         answer.and_then(|()| fs::remove_file(&file)).map_err(|source| OrderError::File { file, source })
     }
 
     /// Whether the daemon has carried it out; the daemon's reason, if it cannot.
-    pub(crate) fn is_done(history: &Path) -> Result<bool, OrderError> {
-        if Self::file_beside(history).exists() {
-            return Ok(false);
+    pub(crate) fn is_done(&self, history: &Path) -> Result<bool, OrderError> {
+        match Self::waiting(history) {
+            Ok(Some(waiting)) if waiting.id == self.id => return Ok(false),
+            Err(error @ OrderError::File { .. }) => return Err(error),
+            _ => {}
         }
-        let answer = beside(history, REFUSED);
+        let answer = self.answer(history);
         match fs::read_to_string(&answer) {
             Ok(why) => {
                 fs::remove_file(&answer).map_err(|source| OrderError::File { file: answer, source })?;
@@ -120,6 +126,11 @@ impl Order {
             }
             Err(_) => Ok(true),
         }
+    }
+
+    /// The file with the daemon's reason.
+    fn answer(&self, history: &Path) -> PathBuf {
+        beside(history, &format!("-scrub-refused-{:016x}", self.id))
     }
 
     /// The mask that carries it out, with the key of these secrets.
@@ -141,6 +152,18 @@ fn beside(history: &Path, end: &str) -> PathBuf {
     let mut file = OsString::from(history);
     file.push(end);
     file.into()
+}
+
+/// Writes a file for its owner alone, and through no link.
+fn write_new(file: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    // Of a run that was killed.
+    let _ = fs::remove_file(file);
+    let mut written = options.write(true).create_new(true).open(file)?;
+    written.write_all(bytes)?;
+    written.sync_all()
 }
 
 /// Masks in the chosen objects.

@@ -23,6 +23,9 @@ const LOOK: Duration = Duration::from_millis(200);
 /// Said when a process has the file.
 const LEFT: &str = "another process has the file: a daemon masks it now, and after any other this command does it; it need not wait for a daemon";
 
+/// Said when another command has left an order.
+const WAITS: &str = "another process has the file, and another order waits for it; this one comes after it";
+
 pub(super) fn run(args: &ScrubArgs, now: &Zoned) -> Result<(), QueryError> {
     let mut reader = Reader::open(&args.file)?;
     let target = match &args.resource {
@@ -62,19 +65,25 @@ pub(super) fn run(args: &ScrubArgs, now: &Zoned) -> Result<(), QueryError> {
     let news = secrets.news();
     let prints = news.iter().filter_map(|(namespace, print)| Some((namespace.clone()?, print.clone())));
     let Objects { group, resource, namespace, name, .. } = target.scope;
-    let order = Order { group, resource, namespace, name, path: args.path.clone(), prints: prints.collect() };
+    let id = getrandom::u64().unwrap_or_else(|_| std::process::id().into());
+    let order =
+        Order { id, group, resource, namespace, name, path: args.path.clone(), prints: prints.collect() };
     let chosen = order.mask(&secrets).map_err(QueryError::Order)?;
 
-    let mut was_left = false;
+    let (mut was_left, mut waits) = (false, false);
     let mut history = loop {
         match History::open(&args.file, &cluster, &Settings::default()) {
             Err(kubediff_history::Error::InUse { .. }) if !was_left => {
-                order.leave(&args.file).map_err(QueryError::Order)?;
-                was_left = true;
-                say(LEFT);
+                was_left = order.leave(&args.file).map_err(QueryError::Order)?;
+                match (was_left, waits) {
+                    (true, _) => say(LEFT),
+                    (false, false) => say(WAITS),
+                    (false, true) => std::thread::sleep(LOOK),
+                }
+                waits = !was_left;
             }
             Err(kubediff_history::Error::InUse { .. }) => {
-                if Order::is_done(&args.file).map_err(QueryError::Order)? {
+                if order.is_done(&args.file).map_err(QueryError::Order)? {
                     return done(&args.file);
                 }
                 std::thread::sleep(LOOK);
@@ -93,8 +102,8 @@ pub(super) fn run(args: &ScrubArgs, now: &Zoned) -> Result<(), QueryError> {
     let is_clean = scrub.is_clean();
     batch.scrubbed(scrub, now.timestamp(), CAUSE);
     history.commit(&batch)?;
-    if was_left && !Order::is_done(&args.file).map_err(QueryError::Order)? {
-        Order::done(&args.file, None).map_err(QueryError::Order)?;
+    if was_left && !order.is_done(&args.file).map_err(QueryError::Order)? {
+        Order::done(&args.file, None, None).map_err(QueryError::Order)?;
     }
     // A file that an older kubediff has written may have it in pages that are free.
     if let Err(error) = history.compact() {
@@ -141,7 +150,7 @@ fn read(file: &Path) -> std::io::Result<Vec<u8>> {
 
 /// Files beside the history whose names begin as its own: backups before a migration, and copies.
 fn copies(file: &Path) -> Vec<String> {
-    const OWN: &[&str] = &["", "-wal", "-shm", "-lock", ".key", "-scrub", "-scrub-new", "-scrub-refused"];
+    const OWN: &[&str] = &["", "-wal", "-shm", "-lock", ".key"];
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let of = |file: PathBuf| file.file_name().map(|name| name.to_string_lossy().into_owned());
     let Some(own) = of(file.to_owned()) else { return Vec::new() };
@@ -150,7 +159,9 @@ fn copies(file: &Path) -> Vec<String> {
     let mut copies: Vec<String> = beside
         .filter_map(|entry| of(entry.path()))
         .filter(|name| name.starts_with(&stem))
-        .filter(|name| !name.strip_prefix(&own).is_some_and(|end| OWN.contains(&end)))
+        .filter(|name| {
+            !name.strip_prefix(&own).is_some_and(|end| OWN.contains(&end) || end.starts_with("-scrub"))
+        })
         .collect();
     copies.sort_unstable();
     copies

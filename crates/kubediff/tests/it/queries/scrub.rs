@@ -157,7 +157,9 @@ fn k3_the_command_says_what_it_cannot_do() {
     // A daemon has the file, and refuses.
     let world = World::open(&path, [7; 32]);
     let (asking, order) = ask_beside(&path);
-    std::fs::write(folder.path().join("history.db-scrub-refused"), "no room").unwrap();
+    let left: Value = serde_json::from_slice(&std::fs::read(&order).unwrap()).unwrap();
+    let refused = format!("history.db-scrub-refused-{:016x}", left["id"].as_u64().unwrap());
+    std::fs::write(folder.path().join(refused), "no room").unwrap();
     std::fs::remove_file(&order).unwrap();
     let said = asking.join().unwrap();
     assert!(said.contains("the daemon did not mask it: no room") && said.ends_with("exit 1\n"), "{said}");
@@ -175,6 +177,34 @@ fn k3_the_command_masks_by_itself_when_a_process_that_is_no_daemon_ends() {
     let said = asking.join().unwrap();
     assert!(said.starts_with("3 versions in ") && !said.contains("exit"), "{said}");
     assert!(!order.exists(), "no daemon does it again");
+}
+
+/// The third attack: two commands at once, and a link that leads elsewhere.
+#[test]
+fn k3_a_second_command_waits_for_the_first_and_writes_through_no_link() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("history.db");
+    fill(&path);
+    let precious = folder.path().join("precious");
+    std::fs::write(&precious, "precious").unwrap();
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(&precious, folder.path().join("history.db-scrub-new")).unwrap();
+    let world = World::open(&path, [7; 32]);
+    let (first, order) = ask_beside(&path);
+    let of_first = std::fs::read(&order).unwrap();
+    let (second, _) = ask_beside(&path);
+    // A daemon is done with the first order. The second takes its place before or after the first command sees that.
+    std::fs::remove_file(&order).unwrap();
+    while std::fs::read(&order).map_or(true, |left| left == of_first || left.is_empty()) {
+        std::thread::yield_now();
+    }
+    let said = first.join().unwrap();
+    assert!(said.contains("the daemon is done") && !said.contains("exit"), "{said}");
+    std::fs::remove_file(&order).unwrap();
+    let said = second.join().unwrap();
+    assert!(said.contains("the daemon is done") && !said.contains("exit"), "{said}");
+    assert_eq!(std::fs::read_to_string(&precious).unwrap(), "precious");
+    drop(world);
 }
 
 /// The command beside a process that has the file, after it has left its order in the file with this name.
