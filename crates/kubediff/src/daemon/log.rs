@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::config::{Format, Sink};
 use crate::history::writer::SharedHistory;
 use crate::route::{Delivery, Routes};
-use crate::show::render::{Renderer, plain};
+use crate::show::render::{self, Renderer, plain};
 use crate::{Change, Redacted, Secrets, Verb};
 
 /// The most records that are read at a time.
@@ -197,7 +197,7 @@ impl SinkLog {
             None => {
                 let mut body = serde_json::to_value(&change).unwrap_or_default();
                 body["severity"] = severity.as_str().into();
-                body.to_string().into_bytes()
+                render::json(&body).unwrap_or_default().into_bytes()
             }
         };
         let renderer = Renderer { width: WIDTH, ..Renderer::default() };
@@ -226,7 +226,7 @@ impl SinkLog {
             "number": gap.number, "change": "gap", "from": from, "to": to, "resource": gap.resource,
             "cause": gap.reason,
         });
-        let body = body.to_string().into_bytes();
+        let body = render::json(&body).unwrap_or_default().into_bytes();
         // Gaps are in order among each other.
         Some(self.parcelled((gap.number.0, 0), to, format!("gap {what}"), summary, String::new(), body))
     }
@@ -242,7 +242,7 @@ impl SinkLog {
         let body = json!({
             "number": number, "change": "scrubbed", "at": at, "from": from, "to": to, "masked": masked, "cause": cause,
         });
-        let body = body.to_string().into_bytes();
+        let body = render::json(&body).unwrap_or_default().into_bytes();
         Some(self.parcelled((number.0, 0), *at, "scrubbed".to_owned(), summary, String::new(), body))
     }
 

@@ -240,7 +240,12 @@ pub fn json_pretty(value: &impl Serialize) -> Result<String, serde_json::Error> 
 ///
 /// When the value cannot be JSON. A [`Change`] and a [`Session`](crate::Session) always can.
 pub fn json_line(value: &impl Serialize) -> Result<String, serde_json::Error> {
-    Ok(escape_json(&serde_json::to_string(value)?) + "\n")
+    Ok(json(value)? + "\n")
+}
+
+/// The same without its end.
+pub(crate) fn json(value: &impl Serialize) -> Result<String, serde_json::Error> {
+    serde_json::to_string(value).map(|json| escape_json(&json))
 }
 
 fn escape_json(json: &str) -> String {
