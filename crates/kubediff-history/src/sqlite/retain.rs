@@ -21,9 +21,13 @@ const DAY: i64 = 24 * 60 * 60 * 1_000_000;
 /// The records that a run removes. Its limits hold whatever the clock says: no record is older than the last one makes it, and no more than a
 /// day's records go.
 pub(super) fn plan(connection: &Connection, retention: &Retention, now: Timestamp) -> Outcome<Plan> {
-    let wanted = cut(connection, retention, now)?;
-    let most = day_after(connection, complete_after(connection)?)?;
+    let (after, wanted) = (complete_after(connection)?, cut(connection, retention, now)?);
     let Retention { bytes, for_sinks, .. } = *retention;
+    // Some more than necessary goes, so that there is room for a while.
+    let used = used_bytes(connection)?;
+    let bytes = bytes.filter(|bytes| used > *bytes).map(|bytes| bytes - bytes / 16);
+    // The search for the end of a day reads what the day has.
+    let most = if wanted > after || bytes.is_some() { day_after(connection, after)? } else { after };
     Ok(Plan { up_to: wanted.min(most), most, bytes, for_sinks, leaves_some: wanted > most })
 }
 

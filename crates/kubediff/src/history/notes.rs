@@ -14,6 +14,9 @@ pub(crate) const SELECTORS: &str = "selectors";
 pub(crate) const MIXED: &str = "*";
 /// The note of the time since when records may have values that became known later: a scrub that is to come, or has not come to its end.
 pub(crate) const UNSCRUBBED: &str = "unscrubbed";
+/// The note of the clock at the last run of retention in which age counted.
+pub(crate) const RETAINED: &str = "retained";
+
 /// Prefix of the notes about resources that are not followed any more. The value is the time since when.
 pub(crate) const LEFT: &str = "left/";
 
