@@ -5,12 +5,15 @@ use std::pin::pin;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::Answer;
 use crate::delivery::{Action, Batch, Delivery, Settled};
 use crate::record::{Parcel, Record};
+
+/// A sink that has a batch for so long without an answer takes nothing at the moment.
+const SLOW: Duration = Duration::from_secs(5);
 
 /// The log that is delivered. It is read at the sink's pace: nothing else holds records back.
 pub trait Log {
@@ -78,6 +81,8 @@ pub struct Status {
     pub trouble: Option<Box<str>>,
     /// Whether it refuses every record.
     pub refuses_all: bool,
+    /// How many batches it has taken.
+    pub taken: u64,
 }
 
 /// A delivery with its log and its sink.
@@ -108,9 +113,10 @@ impl<L: Log, S: Sink> Driver<L, S> {
     /// If the log fails, or gives records out of order.
     pub async fn run(mut self, stop: CancellationToken) -> Result<(), DriveError<L::Error>> {
         let mut held = Held::default();
+        let mut taken = self.status.borrow().taken;
         loop {
             let action = self.delivery.next(Instant::now().into_std());
-            self.tell();
+            tell(&self.delivery, &self.status, taken, false);
             match action {
                 Action::Store(settled) => {
                     held.forget(settled.dead.iter().map(|letter| letter.number));
@@ -125,9 +131,10 @@ impl<L: Log, S: Sink> Driver<L, S> {
                 }
                 Action::Send(batch) => {
                     read_again(&self.log, &batch, &mut held).await?;
-                    let answer = self.send(held.parcel(&batch), &stop).await;
+                    let answer = self.send(held.parcel(&batch), taken, &stop).await;
                     if answer == Answer::Accepted {
                         held.forget(batch.numbers);
+                        taken += 1;
                     }
                     self.delivery.answered(answer, Instant::now().into_std());
                 }
@@ -136,26 +143,17 @@ impl<L: Log, S: Sink> Driver<L, S> {
         }
     }
 
-    fn tell(&self) {
-        let status = Status {
-            position: self.delivery.position(),
-            behind: self.delivery.behind(),
-            dead: self.delivery.dead(),
-            trouble: self.delivery.trouble().map(|(reason, _)| reason.into()),
-            refuses_all: self.delivery.refuses_all(),
-        };
-        self.status.send_if_modified(|last| {
-            let is_new = *last != status;
-            *last = status;
-            is_new
-        });
-    }
-
-    async fn send(&mut self, parcel: Parcel<'_>, stop: &CancellationToken) -> Answer {
+    async fn send(&mut self, parcel: Parcel<'_>, taken: u64, stop: &CancellationToken) -> Answer {
         let mut sending = pin!(self.sink.send(parcel));
-        let answer = tokio::select! {
-            answer = &mut sending => Some(answer),
-            () = stop.cancelled() => timeout(self.grace, sending).await.ok(),
+        let (mut slow, mut is_slow) = (pin!(sleep(SLOW)), false);
+        let answer = loop {
+            tokio::select! {
+                answer = &mut sending => break Some(answer),
+                () = stop.cancelled() => break timeout(self.grace, sending).await.ok(),
+                () = &mut slow, if !is_slow => is_slow = true,
+                newest = self.log.grown(self.delivery.newest()) => self.delivery.grown(newest),
+            }
+            tell(&self.delivery, &self.status, taken, is_slow);
         };
         answer.unwrap_or_else(|| Answer::Unavailable { reason: "kubediff was stopped".into() })
     }
@@ -179,6 +177,24 @@ impl<L: Log, S: Sink> Driver<L, S> {
             }
         }
     }
+}
+
+fn tell(delivery: &Delivery, status: &watch::Sender<Status>, taken: u64, is_slow: bool) {
+    let slow = || format!("it has been busy with one batch for {} s", SLOW.as_secs()).into();
+    let trouble = delivery.trouble().map(|(reason, _)| reason.into());
+    let new = Status {
+        position: delivery.position(),
+        behind: delivery.behind(),
+        dead: delivery.dead(),
+        trouble: if is_slow { Some(slow()) } else { trouble },
+        refuses_all: delivery.refuses_all(),
+        taken,
+    };
+    status.send_if_modified(|last| {
+        let is_new = *last != new;
+        *last = new;
+        is_new
+    });
 }
 
 /// Reads the records of a batch again whose texts may be out of date. One that the log has no more stays as it is.

@@ -6,17 +6,37 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
+use jiff::tz::TimeZone;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::args::{Cli, Command};
 use crate::exit::{self, Exit};
+use crate::follow;
 
 /// Runs the program with the arguments of the process. Ends the process if they are wrong or ask for help.
-pub async fn run() -> ExitCode {
+pub fn run() -> ExitCode {
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            exit::say(&error);
+            return Exit::Failure.into();
+        }
+    };
+    // Boxed: tokio would compile the whole program once for each of its kinds of runtime.
+    let exit = runtime.block_on(Box::pin(command()));
+    // A thread that is blocked, as by a reader of standard output that does not read, ends with the process.
+    runtime.shutdown_background();
+    exit
+}
+
+async fn command() -> ExitCode {
     if cfg!(panic = "abort") {
         end_at_panics();
+    }
+    if let Some(zone) = std::env::var_os("TZ").filter(|_| TimeZone::try_system().is_err()) {
+        follow::say(&format!("TZ is {zone:?}, which is no time zone: times are in UTC"));
     }
     let ended: Result<Exit, (Exit, Box<dyn Error>)> = match parse(std::env::args_os()).command {
         Command::Watch(args) => {

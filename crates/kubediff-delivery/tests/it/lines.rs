@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use expect_test::expect;
 use kubediff_delivery::Lines;
@@ -61,4 +62,40 @@ async fn after_a_failure_the_batch_begins_on_a_line_of_its_own() {
         {"id":"log-1-3","number":3,"change":{"name":"object-1","n":3}}
     "#]]
     .assert_eq(&written(Some(60)).await);
+}
+
+/// A reader that does not read.
+struct Stuck(std::sync::mpsc::Receiver<()>);
+
+impl Write for Stuck {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // It ends when the sender is dropped.
+        let _ = self.0.recv();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn k6_a_write_that_blocks_is_visible_and_neither_taken_nor_waited_for() {
+    let (reader, stuck) = std::sync::mpsc::channel();
+    let log = Memory::of([1, 2, 3, 4]);
+    tokio::time::pause();
+    let mut running = Running::start(&log, Lines::to(Stuck(stuck)), quick());
+    // A thread of the runtime keeps the clock still.
+    tokio::task::yield_now().await;
+    tokio::time::advance(Duration::from_secs(6)).await;
+    assert_eq!(running.trouble().await, "it has been busy with one batch for 5 s");
+    log.append([5]);
+    let status = running.status.wait_for(|status| status.behind == 5).await.expect("a driver").clone();
+    assert_eq!((status.position, status.taken), (0, 0));
+    running.stop.cancel();
+    tokio::task::yield_now().await;
+    tokio::time::advance(Duration::from_secs(6)).await;
+    running.stop().await;
+    assert_eq!(log.settled.borrow().position, 0);
+    drop(reader);
 }

@@ -9,6 +9,9 @@ use super::{Config, Sink};
 /// Beside a history, SQLite, the lock, orders of a scrub and the backup of a migration have files of these ends.
 const BESIDE: &[&str] = &["-wal", "-shm", "-journal", "-lock", "-scrub", "-format-1"];
 
+/// A pipe blocks, and nothing but a file can be synced to a disk.
+const NOT_REGULAR: &str = "this is no regular file but a folder, a pipe, a socket or a device: choose another file, or the sink `stdout`";
+
 /// A longer chain of symbolic links is none.
 const LINKS: usize = 8;
 
@@ -37,7 +40,7 @@ pub(super) fn shared(config: &Config, file: &Path) -> Vec<(FieldPath, String)> {
         let files = sink.files().into_iter();
         known.extend(files.map(|file| one(folder.join(file), &format!("a file that the sink {name} reads"))));
     }
-    let mut wrong = Vec::new();
+    let (mut wrong, mut special) = (Vec::new(), Vec::new());
     let root = FieldPath::default();
     let mut add = |field: FieldPath, new: Vec<Use>| {
         let former = new
@@ -65,9 +68,15 @@ pub(super) fn shared(config: &Config, file: &Path) -> Vec<(FieldPath, String)> {
                 older: file.max_files,
                 ..one(folder.join(&file.path), &format!("the file of the sink {name}"))
             };
-            add(root.field("sinks").field(name).field("file").field("path"), vec![sink]);
+            let (field, metadata) =
+                (root.field("sinks").field(name).field("file").field("path"), sink.path.metadata());
+            add(field.clone(), vec![sink]);
+            if metadata.is_ok_and(|found| !found.is_file()) {
+                special.push((field, NOT_REGULAR.to_owned()));
+            }
         }
     }
+    wrong.extend(special);
     wrong
 }
 

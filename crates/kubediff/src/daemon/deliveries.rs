@@ -21,6 +21,8 @@ use crate::route::Routes;
 
 /// How long a request that is under way at the end may take.
 const GRACE: Duration = Duration::from_secs(10);
+/// A sink that has taken nothing for so long is worth a line.
+const SILENT: Duration = Duration::from_secs(60);
 /// A task that failed begins again so soon.
 const AGAIN: Duration = Duration::from_secs(5);
 
@@ -75,7 +77,11 @@ impl Deliveries {
         for (name, sink) in sinks {
             let mut connection = connections.remove(name);
             let (status, told) = watch::channel(Status::default());
-            deliveries.statuses.insert(name.clone(), told);
+            deliveries.statuses.insert(name.clone(), told.clone());
+            let of = name.clone();
+            deliveries.tasks.spawn(async move {
+                let _ = tell(&of, told, say).await;
+            });
             let (loaded, source) = (loaded.clone(), source.to_owned());
             let stop = deliveries.stop.clone();
             let log =
@@ -163,13 +169,72 @@ impl SinkLog {
             if let Ok(Err(error)) = tokio::task::spawn_blocking(sent).await {
                 say(&format!("dead letters of the sink {name} are not sent again: {}", error_chain(&error)));
             }
-            let refuses = status.wait_for(|status| status.refuses_all).await;
-            let reason = refuses.ok().and_then(|status| status.trouble.clone()).unwrap_or_default();
-            say(&format!("the sink {name} takes nothing: {reason}; it is tried again"));
-            if status.wait_for(|status| !status.refuses_all).await.is_err() {
+            if status.wait_for(|status| status.refuses_all).await.is_err()
+                || status.wait_for(|status| !status.refuses_all).await.is_err()
+            {
                 return std::future::pending().await;
             }
+        }
+    }
+}
+
+/// Says when a sink takes nothing although records wait, at once if it refuses them and else after a minute; and when it takes records
+/// again. It ends with the sink.
+async fn tell(name: &str, mut status: watch::Receiver<Status>, say: impl Fn(&str)) -> Option<Infallible> {
+    loop {
+        let taken = status.wait_for(|status| status.trouble.is_some() && status.behind > 0).await.ok()?.taken;
+        let (mut moving, mut refusing) = (status.clone(), status.clone());
+        let waits = tokio::select! {
+            moves = moving.wait_for(|status| status.taken != taken || status.trouble.is_none()) => {
+                moves.ok()?;
+                false
+            }
+            refuses = refusing.wait_for(|status| status.refuses_all) => refuses.is_ok(),
+            () = tokio::time::sleep(SILENT) => true,
+        };
+        if waits {
+            let Status { behind, trouble, .. } = status.borrow().clone();
+            let reason = trouble.unwrap_or_default();
+            say(&format!("the sink {name} takes nothing: {reason}; {behind} records wait for it"));
+            status.wait_for(|status| status.taken != taken).await.ok()?;
             say(&format!("the sink {name} takes records again"));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn k6_a_sink_that_takes_nothing_for_a_minute_is_a_line_and_so_is_its_recovery() {
+        let (status, told) = watch::channel(Status::default());
+        let said = Arc::new(Mutex::new(Vec::new()));
+        let lines = said.clone();
+        tokio::spawn(
+            async move { tell("h", told, |line| lines.lock().unwrap().push(line.to_owned())).await },
+        );
+        let set = async |trouble: Option<&str>, behind, taken, refuses_all, seconds| {
+            let trouble = trouble.map(Into::into);
+            status
+                .send_modify(|it| *it = Status { trouble, behind, taken, refuses_all, ..Status::default() });
+            tokio::time::sleep(Duration::from_secs(seconds)).await;
+            std::mem::take(&mut *said.lock().unwrap())
+        };
+        assert!(set(Some("500"), 1, 0, false, 59).await.is_empty(), "not yet a minute");
+        // One object is refused, and others are taken.
+        assert!(set(Some("it refuses a record: 400"), 9, 1, false, 40).await.is_empty());
+        assert!(set(Some("it refuses a record: 400"), 9, 2, false, 40).await.is_empty());
+        let nothing = set(Some("500"), 7, 2, false, 300).await;
+        assert_eq!(nothing, ["the sink h takes nothing: 500; 7 records wait for it"]);
+        assert_eq!(set(None, 0, 3, false, 300).await, ["the sink h takes records again"]);
+        let refuses = set(Some("it refuses every record: 400"), 2, 3, true, 1).await;
+        assert_eq!(
+            refuses,
+            ["the sink h takes nothing: it refuses every record: 400; 2 records wait for it"]
+        );
+        assert_eq!(set(None, 0, 4, false, 1).await, ["the sink h takes records again"]);
     }
 }

@@ -15,6 +15,7 @@ mod demo;
 mod history;
 mod kills;
 mod known;
+mod local;
 mod outages;
 mod record;
 mod rights;

@@ -58,6 +58,18 @@ impl Session {
         session
     }
 
+    /// The same for `kubediff serve`.
+    pub(crate) fn serve_asleep(kubeconfig: &Path, config: &Path) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kubediff"));
+        command.arg("serve").arg("-c").arg(config).env("KUBECONFIG", kubeconfig);
+        Self::start_child(command)
+    }
+
+    /// What nobody has read yet.
+    pub(crate) fn unread(&mut self) -> ChildStdout {
+        self.asleep.take().unwrap()
+    }
+
     /// Begins to read.
     pub(crate) fn wake(&mut self) {
         if let Some(stdout) = self.asleep.take() {

@@ -409,6 +409,7 @@ fn k1_a_file_has_one_purpose_whatever_its_name_is() {
     std::os::unix::fs::symlink("history.db", at("soft")).unwrap();
     std::os::unix::fs::symlink("history.db-wal", at("dangling")).unwrap();
     std::fs::hard_link(at("history.db"), at("hard")).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(at("pipe")).status().unwrap().success());
     let said = |settings: &str, sink: &str| {
         let text = format!(
             "history: {{path: history.db}}\n{settings}\nsinks:\n  a: {{file: {{path: {sink}}}}}\n  b: {{file: {{path: b.log}}}}\n"
@@ -440,6 +441,9 @@ fn k1_a_file_has_one_purpose_whatever_its_name_is() {
         ("keyFile: own.key", "own.key"),
         ("listenToken: {file: token}", "logs/../token"),
         ("", "history.db-format-1"),
+        ("", "logs"),
+        ("", "pipe"),
+        ("", "/dev/null"),
     ] {
         all += &format!("{settings} {sink}: {}\n", said(settings, sink));
     }
@@ -460,6 +464,9 @@ fn k1_a_file_has_one_purpose_whatever_its_name_is() {
         keyFile: own.key own.key: sinks.a.file.path: this is the key, which would be destroyed: choose another file
         listenToken: {file: token} logs/../token: sinks.a.file.path: this is the file of `listenToken`, which would be destroyed: choose another file
          history.db-format-1: sinks.a.file.path: this is a file of the history, which would be destroyed: choose another file
+         logs: sinks.a.file.path: this is no regular file but a folder, a pipe, a socket or a device: choose another file, or the sink `stdout`
+         pipe: sinks.a.file.path: this is no regular file but a folder, a pipe, a socket or a device: choose another file, or the sink `stdout`
+         /dev/null: sinks.a.file.path: this is no regular file but a folder, a pipe, a socket or a device: choose another file, or the sink `stdout`
     "#]].assert_eq(&all);
 }
 
