@@ -6,7 +6,8 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::record::{Incarnation, Manager, Number, ObjectId, Verb, Version};
+use crate::places::{Places, above, is_below, within};
+use crate::record::{Incarnation, Manager, Number, ObjectId, Origin, Version};
 
 /// A field of an object: the smallest thing that has an author.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,6 +18,10 @@ pub struct Field {
     pub pointer: String,
     /// Its value.
     pub value: Value,
+    /// Whether something in it, or in its path, is hidden: with other knowledge the same would be written in another way.
+    pub masked: bool,
+    /// Whether the question is about it. The fields around it say what became of it.
+    pub is_asked: bool,
 }
 
 /// The fields of an object with their authors, as far as the history knows.
@@ -57,83 +62,201 @@ pub struct FieldBlame {
 /// Collects versions, the oldest first.
 pub(crate) struct Blaming<'a> {
     fields_of: &'a dyn Fn(&Value) -> Vec<Field>,
-    found: BTreeMap<String, FieldBlame>,
+    found: Fields,
     first: Option<(Timestamp, bool)>,
-    /// The last version, and where its fields are in it.
-    former: (Value, BTreeMap<String, String>),
+    /// The last version, and the key of its hashes.
+    former: Value,
+    key: Option<String>,
+}
+
+/// Also those that were removed.
+type Fields = BTreeMap<String, Known>;
+
+struct Known {
+    blame: FieldBlame,
+    /// As the last version that had it.
+    field: Field,
 }
 
 impl<'a> Blaming<'a> {
     pub(crate) fn new(fields_of: &'a dyn Fn(&Value) -> Vec<Field>) -> Self {
-        Self { fields_of, found: BTreeMap::new(), first: None, former: Default::default() }
+        Self { fields_of, found: Fields::new(), first: None, former: Value::Null, key: None }
     }
 
     pub(crate) fn version(&mut self, version: &Version) {
         let object = version.body.value();
-        let verb = version.change.as_ref().map(|change| change.verb);
-        let is_first = self.first.is_none();
-        let exact = !is_first || matches!(verb, Some(Verb::Added | Verb::Recreated));
-        self.first.get_or_insert((version.observed_at, exact));
-        let wrote = match &version.change {
-            Some(change) if exact => change.managers.as_slice(),
-            _ => &[],
+        let change = version.change.as_deref();
+        let key = change.and_then(|change| change.key.clone()).or_else(|| self.key.clone());
+        let mut places = Places::default();
+        change.into_iter().for_each(|change| places.add(change));
+        self.first.get_or_insert((version.observed_at, places.everywhere));
+        let fields = (self.fields_of)(&object).into_iter();
+        let step = Step {
+            before: self,
+            now: fields.map(|field| (field.path.clone(), field)).collect(),
+            version,
+            object: &object,
+            wrote: change.map_or(&[], |change| &change.managers),
+            places,
+            other_key: self.key.is_some() && self.key != key,
         };
-        let blamed = |path: String, value, managers, owners, before| FieldBlame {
-            path,
-            value,
-            since: version.observed_at,
-            number: version.number,
-            exact,
-            managers,
-            owners,
-            before,
-        };
-        let mut before = std::mem::take(&mut self.found);
-        let mut pointers = BTreeMap::new();
-        for field in (self.fields_of)(&object) {
-            let known = before.remove(&field.path);
-            pointers.insert(field.path.clone(), field.pointer.clone());
-            let entry = match known {
-                Some(known) if known.value.as_ref() == Some(&field.value) => known,
-                known => {
-                    let managers = match exact {
-                        true => authors(wrote, &object, &field.pointer),
-                        false => owners(&object, &field.pointer),
-                    };
-                    let was = known.and_then(|known| known.value);
-                    blamed(field.path, Some(field.value), managers, Vec::new(), was)
-                }
-            };
-            self.found.insert(entry.path.clone(), entry);
-        }
-        for (path, known) in before {
-            let entry = match known.value {
-                None => known,
-                Some(value) => {
-                    let (former, pointers) = &self.former;
-                    let owned = pointers.get(&path).filter(|_| wrote.is_empty());
-                    let owners = owned.map(|pointer| owners(former, pointer)).unwrap_or_default();
-                    blamed(path.clone(), None, wrote.to_vec(), owners, Some(value))
-                }
-            };
-            self.found.insert(path, entry);
-        }
-        self.former = (object, pointers);
+        let found = step.now.values().map(|field| Known { blame: step.blame(field), field: field.clone() });
+        let found: Vec<Known> = found.chain(step.gone()).collect();
+        self.found = found.into_iter().map(|known| (known.field.path.clone(), known)).collect();
+        (self.former, self.key) = (object, key);
     }
 
     pub(crate) fn finish(self, incarnation: &Incarnation) -> Blame {
+        let asked = self.found.into_values().filter(|known| known.field.is_asked);
         Blame {
             object: incarnation.object.clone(),
             ended_at: incarnation.ended_at,
             starts_in_the_middle: self.first.filter(|(_, exact)| !exact).map(|(at, _)| at),
-            fields: self.found.into_values().collect(),
+            fields: asked.map(|known| known.blame).collect(),
         }
     }
+}
+
+/// A version after the one before it.
+///
+/// A manager has written a field where the record of the version says so. Elsewhere the two differ in noise, which somebody has written
+/// between them, or because something is hidden in one of them only, and nobody has written.
+struct Step<'a> {
+    before: &'a Blaming<'a>,
+    now: BTreeMap<String, Field>,
+    version: &'a Version,
+    object: &'a Value,
+    wrote: &'a [Manager],
+    places: Places,
+    other_key: bool,
+}
+
+impl Step<'_> {
+    fn is_recorded(&self, path: &str) -> bool {
+        // An element may have another name there: it had one before, or has one by another schema. Where something is hidden, names may be.
+        let before = &self.before.found;
+        let had = |it: &str| before.contains_key(path) && within(before, it).next().is_some();
+        let has = |it: &str| within(&self.now, it).next().is_some() || had(it);
+        let hides = |it: &&str| {
+            within(&self.now, it).any(|(_, it)| it.masked)
+                || within(before, it).any(|(_, it)| it.field.masked)
+        };
+        let lists = path.match_indices('[').map(|(at, _)| path.split_at(at).0);
+        let mut elements = lists.filter(|list| !hides(list)).flat_map(|list| self.places.elements(list));
+        self.places.has(path) || elements.any(|element| !has(element))
+    }
+
+    fn blame(&self, field: &Field) -> FieldBlame {
+        let live = |path: &str| self.before.found.get(path).filter(|it| it.blame.value.is_some());
+        let was = live(&field.path).or_else(|| above(&field.path).rev().find_map(live)).or_else(|| {
+            within(&self.before.found, &field.path).map(|(_, it)| it).max_by_key(|it| it.blame.number)
+        });
+        if let Some(same) = live(&field.path).filter(|it| it.field.value == field.value) {
+            return same.blame.clone();
+        }
+        // The record of a restart compares what was hidden then with what is hidden now.
+        let is_restart = self.version.change.as_ref().is_some_and(|it| it.origin == Origin::Restart);
+        let differs = |was: &Known| was.field.masked != field.masked || field.masked && self.other_key;
+        let is_unknown = is_restart && was.is_some_and(differs);
+        let was = was.filter(|_| !is_unknown);
+        let exact = !is_unknown && self.is_recorded(&field.path);
+        if let Some(was) = was.filter(|was| !exact && (was.field.masked || field.masked)) {
+            return was.shown_as(field);
+        }
+        let managers = match exact {
+            true => authors(self.wrote, self.object, &field.pointer),
+            false => owners(self.object, &field.pointer),
+        };
+        let before = was.and_then(|was| self.value_before(was, field));
+        FieldBlame { exact, managers, before, ..self.set(field) }
+    }
+
+    /// The value before a field, from itself, from what it is in now, or from what was in it.
+    fn value_before(&self, was: &Known, field: &Field) -> Option<Value> {
+        if is_below(&was.field.path, &field.path) {
+            let is_here = was.field.pointer.starts_with(&field.pointer);
+            return self.before.former.pointer(&field.pointer).filter(|_| is_here).cloned();
+        }
+        was.blame.value.clone().filter(|value| was.field.path == field.path || !is_empty(value))
+    }
+
+    /// The fields that the version has no more.
+    fn gone(&self) -> impl Iterator<Item = Known> {
+        // Its place has other fields now, or a text or a hash.
+        let is_there = |path: &str| {
+            let has = |place| self.now.get(place).is_some_and(|field| !is_empty(&field.value));
+            within(&self.now, path).next().is_some() || above(path).any(has)
+        };
+        let gone = self.before.found.iter().filter(move |(path, _)| !is_there(path));
+        gone.filter_map(|(path, Known { blame, field })| {
+            let blame = match &blame.value {
+                None => blame.clone(),
+                Some(_) if !self.is_recorded(path) => return None,
+                before => {
+                    let owners = match self.wrote {
+                        [] => owners(&self.before.former, &field.pointer),
+                        _ => Vec::new(),
+                    };
+                    let (managers, before) = (self.wrote.to_vec(), before.clone());
+                    FieldBlame { value: None, managers, owners, before, ..self.set(field) }
+                }
+            };
+            Some(Known { blame, field: field.clone() })
+        })
+    }
+
+    fn set(&self, field: &Field) -> FieldBlame {
+        FieldBlame {
+            path: field.path.clone(),
+            value: Some(field.value.clone()),
+            since: self.version.observed_at,
+            number: self.version.number,
+            exact: true,
+            managers: Vec::new(),
+            owners: Vec::new(),
+            before: None,
+        }
+    }
+}
+
+impl Known {
+    /// The same, although it looks otherwise. Of what is in a hash it is not known which part of it a manager wrote.
+    fn shown_as(&self, field: &Field) -> FieldBlame {
+        let mut blame = FieldBlame { value: Some(field.value.clone()), ..self.blame.clone() };
+        if blame.path != field.path {
+            let is_part = is_below(&field.path, &blame.path);
+            blame.exact &= !is_part;
+            blame.managers.iter_mut().for_each(|manager| manager.probable |= is_part);
+            (blame.path, blame.owners, blame.before) = (field.path.clone(), Vec::new(), None);
+        }
+        blame
+    }
+}
+
+/// Whether it is a map or list without anything in it.
+fn is_empty(value: &Value) -> bool {
+    value.as_object().is_some_and(serde_json::Map::is_empty) || value.as_array().is_some_and(Vec::is_empty)
 }
 
 /// The managers that own the field in this version; if nobody does, those that own a node that it is in. Which of them set it, and when,
 /// is not known.
 fn owners(object: &Value, pointer: &str) -> Vec<Manager> {
+    let owners = owners_of(object, pointer, false);
+    if owners.is_empty() { owners_of(object, pointer, true) } else { owners }
+}
+
+/// The managers that own the field in this version; all of them when none does.
+fn authors(wrote: &[Manager], object: &Value, pointer: &str) -> Vec<Manager> {
+    let owners = if wrote.len() < 2 { Vec::new() } else { owners_of(object, pointer, true) };
+    let owns_it = |it: &&Manager| {
+        let name = |it: &Manager| (it.manager.clone(), it.operation.clone(), it.subresource.clone());
+        owners.iter().any(|owner| name(owner) == name(it))
+    };
+    let authors: Vec<Manager> = wrote.iter().filter(owns_it).cloned().collect();
+    if authors.is_empty() { wrote.to_vec() } else { authors }
+}
+
+fn owners_of(object: &Value, pointer: &str, by_node: bool) -> Vec<Manager> {
     let entries = object.pointer("/metadata/managedFields").and_then(Value::as_array);
     let text = |entry: &Value, name: &str| entry.get(name).and_then(Value::as_str).map(str::to_owned);
     let manager = |entry: &Value| {
@@ -145,34 +268,9 @@ fn owners(object: &Value, pointer: &str) -> Vec<Manager> {
             probable: true,
         })
     };
-    let of = |by_node: bool| {
-        let owns = |entry: &&Value| {
-            entry.get("fieldsV1").is_some_and(|fields| owns(fields, by_node, object, pointer))
-        };
-        entries.into_iter().flatten().filter(owns).filter_map(manager).collect::<Vec<_>>()
-    };
-    let owners = of(false);
-    if owners.is_empty() { of(true) } else { owners }
-}
-
-/// The managers that own the field in this version; all of them when none does.
-fn authors(wrote: &[Manager], object: &Value, pointer: &str) -> Vec<Manager> {
-    if wrote.len() < 2 {
-        return wrote.to_vec();
-    }
-    let entries = object.pointer("/metadata/managedFields").and_then(Value::as_array);
-    let entries = entries.map_or(&[][..], Vec::as_slice);
-    let text = |entry: &Value, name: &str| entry.get(name).and_then(Value::as_str).map(str::to_owned);
-    let owns_it = |manager: &&Manager| {
-        entries.iter().any(|entry| {
-            text(entry, "manager").as_deref() == Some(manager.manager.as_str())
-                && text(entry, "operation").as_deref() == Some(manager.operation.as_str())
-                && text(entry, "subresource") == manager.subresource
-                && entry.get("fieldsV1").is_some_and(|fields| owns(fields, true, object, pointer))
-        })
-    };
-    let owners: Vec<Manager> = wrote.iter().filter(owns_it).cloned().collect();
-    if owners.is_empty() { wrote.to_vec() } else { owners }
+    let owns =
+        |entry: &&Value| entry.get("fieldsV1").is_some_and(|fields| owns(fields, by_node, object, pointer));
+    entries.into_iter().flatten().filter(owns).filter_map(manager).collect()
 }
 
 /// Whether `fields` (FieldsV1) has what is at `pointer` in `value`. A map or list without fields of its own is owned as a whole, or is a node

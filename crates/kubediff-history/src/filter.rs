@@ -110,7 +110,7 @@ pub(crate) fn covers(wanted: &str, path: &str) -> bool {
 }
 
 /// The rest of a path that starts with `[...]`.
-fn element(path: &str) -> Option<&str> {
+pub(crate) fn element(path: &str) -> Option<&str> {
     let inside = path.strip_prefix('[')?;
     let Some(quoted) = inside.strip_prefix('"') else { return Some(inside.split_once(']')?.1) };
     let mut escaped = false;

@@ -50,6 +50,7 @@ mod body;
 mod error;
 mod filter;
 mod mask;
+mod places;
 mod record;
 mod report;
 mod sqlite;
@@ -60,6 +61,7 @@ pub use body::Body;
 pub use error::Error;
 pub use filter::{At, Filter, Order, Page, Scope};
 pub use mask::{Details, Mask};
+pub use places::Places;
 pub use record::{
     ChangeRecord, Gap, Gvk, Incarnation, Manager, Number, ObjectId, Origin, Record, Scrubbed, Verb, Version,
 };

@@ -18,9 +18,13 @@ fn fields(value: &Value) -> Vec<Field> {
                     walk(value, &path, &format!("{pointer}/{name}"), found);
                 }
             }
-            _ => {
-                found.push(Field { path: path.to_owned(), pointer: pointer.to_owned(), value: value.clone() })
-            }
+            _ => found.push(Field {
+                path: path.to_owned(),
+                pointer: pointer.to_owned(),
+                value: value.clone(),
+                masked: false,
+                is_asked: true,
+            }),
         }
     }
     let mut found = Vec::new();
@@ -60,7 +64,7 @@ fn blame_names_the_managers_of_each_field() {
     let folder = tempfile::tempdir().unwrap();
     let mut history = open(&folder.path().join("history.db"));
     let cart = object("deployments", Some("shop"), "cart", "1");
-    let by = |verb, managers: &[&str]| changed(change(verb, managers, &["spec"]));
+    let by = |verb, managers: &[&str]| changed(change(verb, managers, &["spec", "status"]));
     let owned = json!([
         {"manager": "hpa", "operation": "Update", "fieldsV1": {"f:spec": {"f:replicas": {}}}},
         {"manager": "helm", "operation": "Update", "fieldsV1": {"f:spec": {"f:image": {}}}},

@@ -298,6 +298,20 @@ impl Change {
         Self { record, old, new }
     }
 
+    /// Leaves out the differences that are none; without any, it is no change.
+    pub(crate) fn only(mut self, is_one: impl Fn(&Difference) -> bool) -> Option<Self> {
+        let mut found = std::mem::take(&mut self.record.diff).into_inner();
+        found.retain(is_one);
+        if found.is_empty() && self.verb == Verb::Updated {
+            return None;
+        }
+        let states = [self.old.as_ref(), self.new.as_ref()];
+        self.record.summary = headline(self.record.verb, self.record.observed_at, states, &found);
+        self.record.paths = found.iter().map(|difference| difference.path.to_string()).collect();
+        self.record.diff = Redacted::vouched(found);
+        Some(self)
+    }
+
     /// The record for the history.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
-use kubediff_history::{Origin, Reader, Scope, Version};
+use kubediff_history::{Filter, Number, Origin, Page, Places, Reader, Record, Scope, Version};
 use serde::Serialize;
 
 use super::args::{DiffArgs, DiffFormat};
@@ -14,11 +14,17 @@ use super::output::{Output, say};
 use super::period::{Period, covered, date_and_time, doubts};
 use super::{names, stored};
 use crate::changes::change::WithObjects;
+use crate::hide::secret::may_have_mark;
+use crate::model::diff::Difference;
 use crate::model::patch::PatchOp;
+use crate::model::path::{Path, Segment};
 use crate::{Change, Noise, Profile, Redacted, Schemas, Secrets, Sighting, Tally};
 
 /// The moment after a time, as exactly as the history knows times.
 const MOMENT: jiff::SignedDuration = jiff::SignedDuration::from_micros(1);
+
+/// Records that are read at once.
+const PAGE: usize = 500;
 
 pub(super) fn run(args: &DiffArgs, now: &Zoned) -> Result<(), QueryError> {
     let mut reader = args.source.open()?;
@@ -136,6 +142,7 @@ impl Comparison {
             self.profile.noise.show_kind(&gvk);
         }
         let keys = [old.as_ref(), new.as_ref()].map(|version| version.and_then(key));
+        let numbers = old.as_ref().zip(new.as_ref()).map(|(old, new)| (old.number, new.number));
         let [old, new] = [old.as_ref(), new.as_ref()].map(|version| version.map(stored::object));
         let is_there = new.is_some();
         if old == new {
@@ -149,8 +156,12 @@ impl Comparison {
         let mut change = compared.change();
         let number = if is_there { Some(last.number) } else { ended.map(|it| it.newest) };
         let [old_key, new_key] = keys;
-        if change.is_some() && old_key.as_ref().zip(new_key.as_ref()).is_some_and(|(old, new)| old != new) {
-            self.other_keys += 1;
+        let is_masked = change.as_ref().is_some_and(|it| it.diff.into_iter().any(is_masked));
+        if let Some((from, to)) = numbers.filter(|_| is_masked) {
+            let is_other = old_key.as_ref().zip(new_key.as_ref()).is_some_and(|(old, new)| old != new);
+            self.other_keys += usize::from(is_other);
+            let places = recorded(reader, object, from, to)?;
+            change = change.and_then(|change| written(change, &places));
         }
         let key = new_key.or(old_key);
         if let Some(change) = &mut change {
@@ -181,7 +192,7 @@ impl Comparison {
         }
         if self.other_keys > 0 {
             remarks.push(format!(
-                "the hashes of {} were made with different keys: hidden values differ there, even if they are the same",
+                "the hashes of {} were made with different keys: hidden values cannot be compared, and those are shown that a record has as changed",
                 objects(self.other_keys)
             ));
         }
@@ -221,6 +232,43 @@ fn first_known(
     let version = reader.version_of(first)?;
     let is_then = |version: &Version| from < version.observed_at && version.observed_at <= to;
     Ok(version.filter(|version| version.change.is_none() && is_then(version)))
+}
+
+/// The places at which the records of an object show differences, from one to another.
+fn recorded(reader: &mut Reader, object: &Scope, from: Number, to: Number) -> Result<Places, QueryError> {
+    let filter = Filter { scope: object.clone(), ..Filter::default() };
+    let (mut places, mut page) = (Places::default(), Page::oldest(PAGE).after(from));
+    loop {
+        let found = reader.records(&filter, &page)?.records;
+        for record in &found {
+            match record {
+                Record::Change(change) if record.number() <= to => places.add(change),
+                _ => return Ok(places),
+            }
+        }
+        let Some(last) = found.last() else { return Ok(places) };
+        page = page.after(last.number());
+    }
+}
+
+/// Without what differs only because something is hidden in one of the states, or with another key: nobody has written that. An
+/// element the name of which is hidden is at another place then.
+fn written(change: Change, places: &Places) -> Option<Change> {
+    let outer = |path: &[Segment]| path.iter().cloned().collect::<Path>().to_string();
+    let is_written = |it: &Difference| {
+        // The place of an element in a list without keys is another one in each record.
+        let is_kept = |it: &&Segment| matches!(it, Segment::Field(_) | Segment::Key(_) | Segment::Document);
+        let kept = it.path.segments().iter().take_while(is_kept).count();
+        places.has(&outer(it.path.segments().get(..kept).unwrap_or_default()))
+    };
+    let list = |it: &Difference| outer(it.path.segments().split_last().map_or(&[], |(_, list)| list));
+    let hidden = |it: &&Difference| may_have_mark(it.path.to_string().as_bytes()) && !is_written(it);
+    let renamed: BTreeSet<String> = change.diff.into_iter().filter(hidden).map(list).collect();
+    change.only(|it| is_written(it) || !is_masked(it) && !renamed.contains(&list(it)))
+}
+
+fn is_masked(difference: &Difference) -> bool {
+    serde_json::to_vec(difference).is_ok_and(|json| may_have_mark(&json))
 }
 
 /// The key of the hashes in a version, as far as it is known.

@@ -3,6 +3,7 @@
 use kubediff_history::Field;
 use serde_json::Value;
 
+use crate::hide::secret::may_have_mark;
 use crate::model::document;
 use crate::model::lists::Lists;
 use crate::model::path::keys::{Identity, identify};
@@ -12,7 +13,7 @@ use crate::model::path::{Path, PathPattern, Segment};
 const BOOKKEEPING: &[&str] = &["managedFields", "resourceVersion", "generation"];
 
 /// Every scalar, every empty map, and every list whose elements have no keys is a field, also of the documents in a config map.
-/// With a pattern, those that it covers. An element without a key is none: after an insertion before it, it would have the
+/// Asked are those that the pattern covers, if there is one. An element without a key is none: after an insertion before it, it would have the
 /// author of the insertion.
 pub(super) fn fields(lists: Lists<'_>, object: &Value, pattern: Option<&PathPattern>) -> Vec<Field> {
     let mut walk = Walk {
@@ -67,13 +68,14 @@ impl Walk<'_> {
     }
 
     fn leaf(&mut self, value: &Value) {
-        if self.pattern.is_none_or(|pattern| pattern.covers(&self.path)) {
-            self.found.push(Field {
-                path: self.path.to_string(),
-                pointer: self.pointer.clone(),
-                value: value.clone(),
-            });
-        }
+        let path = self.path.to_string();
+        self.found.push(Field {
+            pointer: self.pointer.clone(),
+            value: value.clone(),
+            masked: [value.to_string(), path.clone()].iter().any(|text| may_have_mark(text.as_bytes())),
+            is_asked: self.pattern.is_none_or(|pattern| pattern.covers(&self.path)),
+            path,
+        });
     }
 
     /// The fields of a document inside a string. All of it is at the string's place.
@@ -134,6 +136,8 @@ mod tests {
             assert_eq!(object.pointer(&field.pointer), Some(&field.value));
         }
         let pattern = "spec.containers[*].args".parse().unwrap();
-        assert_eq!(fields(Lists::unknown(), &object, Some(&pattern)).len(), 1);
+        let asked =
+            fields(Lists::unknown(), &object, Some(&pattern)).into_iter().filter(|field| field.is_asked);
+        assert_eq!(asked.count(), 1);
     }
 }

@@ -1,6 +1,7 @@
 //! Issue 12: the commands that answer from a history file, as a user runs them.
 
 mod blame;
+mod diff;
 mod log;
 mod net;
 mod run;

@@ -17,6 +17,7 @@ pub(crate) struct World {
     /// The last state of each object, as the cluster has it.
     states: BTreeMap<String, Value>,
     rv: u64,
+    origin: Origin,
 }
 
 /// A time of the first of March.
@@ -36,6 +37,7 @@ impl World {
             profile: Profile { noise: Noise::default(), secrets: Secrets::with_key(key), schemas },
             states: BTreeMap::new(),
             rv: 1_000,
+            origin: Origin::Watch,
         }
     }
 
@@ -48,9 +50,18 @@ impl World {
         self.observe(time, object, true);
     }
 
-    /// From now on, hashes are made with another key.
-    pub(crate) fn lose_key(&mut self, key: [u8; 32]) {
-        self.profile.secrets = Secrets::with_key(key);
+    /// From now on, something else is hidden, or with another key.
+    pub(crate) fn hides(&mut self, secrets: Secrets) {
+        self.profile.secrets = secrets;
+    }
+
+    /// What follows is found by a restart, which hides something else, or with another key, and knows what is stored only.
+    pub(crate) fn restarts(&mut self, secrets: Secrets) {
+        let former = std::mem::replace(&mut self.profile.secrets, secrets);
+        for state in self.states.values_mut() {
+            *state = former.redact(&support::gvk(state).0, state.take()).into_inner();
+        }
+        self.origin = Origin::Restart;
     }
 
     pub(crate) fn secrets(&self) -> &Secrets {
@@ -135,7 +146,7 @@ impl World {
             gvk: &gvk,
             resource: &resource,
             observed_at: time,
-            origin: Origin::Watch,
+            origin: self.origin,
         };
         let text = |object: &Value, name: &str| object["metadata"][name].as_str().map(str::to_owned);
         let change =
