@@ -357,7 +357,11 @@ fn profile(config: &Config, catalog: &Catalog, key: HashKey) -> Result<Profile, 
             secrets.hide(scope, hide.path.0.clone());
         }
     }
-    Ok(Profile { noise: config.noise.rules()?, secrets, schemas: Schemas::default() })
+    let noise = config.noise.rules()?;
+    secrets.trust(noise.names());
+    let routes = config.routes.iter().flatten();
+    secrets.trust(routes.flat_map(|route| route.matches.names_of_fields()));
+    Ok(Profile { noise, secrets, schemas: Schemas::default() })
 }
 
 /// The targets of the configuration.

@@ -175,6 +175,7 @@ pub(crate) fn profile(args: &SessionArgs, history: Option<&Path>) -> Result<Prof
             Hide::Path(path) => secrets.hide(Scope::any(), path.parse()?),
         }
     }
+    secrets.trust(noise.names());
     Ok(Profile { noise, secrets, schemas: Schemas::default() })
 }
 

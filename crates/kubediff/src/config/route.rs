@@ -72,6 +72,15 @@ pub struct Match {
     pub sources: Vec<Origin>,
 }
 
+impl Match {
+    /// The names of fields in it, and of labels.
+    pub(crate) fn names_of_fields(&self) -> impl Iterator<Item = &str> {
+        let labels = self.labels.iter().flat_map(|labels| labels.0.requirements());
+        let labels = labels.map(|requirement| requirement.key());
+        self.paths.iter().flat_map(|path| path.0.names()).chain(labels)
+    }
+}
+
 /// How much a change matters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

@@ -155,6 +155,11 @@ impl Noise {
         self.rules.insert(0, rule);
     }
 
+    /// The names of fields in all rules.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.rules.iter().flat_map(|rule| rule.patterns(true)).flat_map(PathPattern::names)
+    }
+
     /// The rule that leaves out objects of this kind altogether.
     pub(crate) fn hides(&self, gvk: &Gvk) -> Option<&Rule> {
         self.rules_for(gvk).find(|rule| matches!(rule.what, What::Objects))

@@ -186,6 +186,12 @@ impl Secrets {
         self.write().vocabulary.add(name);
     }
 
+    /// Takes names of fields that the configuration has for words: a Secret with one of them must not keep a rule from its field.
+    pub(crate) fn trust<'n>(&self, names: impl IntoIterator<Item = &'n str>) {
+        let mut learnt = self.write();
+        names.into_iter().for_each(|name| learnt.vocabulary.trust(name));
+    }
+
     /// Looks for what is hidden in `object` apart from Secrets of their own: values of nested Secrets, and at paths.
     fn learn_hidden(&self, gvk: &Gvk, object: &Value) {
         let mut found = Vec::new();

@@ -17,6 +17,7 @@ use crate::session::Session;
 use crate::shop::Shop;
 
 mod backlog;
+mod keys;
 
 /// Longer than anything takes.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -294,7 +294,7 @@ async fn k3_it_is_said_that_secrets_are_not_watched() {
         for (watch, said) in [
             ("resources: [cm]", "Secrets are not watched: "),
             ("namespaces: [default]", "only the Secrets in default are watched, not all others: "),
-            ("labels: a=b", "only the Secrets with a=b are watched, not all others: "),
+            ("labels: a=b", "only the Secrets with labels a=b are watched, not all others: "),
             ("resources: [secrets/a, cm]", "only the Secrets that are named are watched, not all others: "),
         ] {
             let text = format!("watch: {{{watch}}}\nhistory: {{path: history.db}}\nlisten: null\n");

@@ -17,6 +17,8 @@ const GENERATION: usize = 200_000;
 #[derive(Default)]
 pub(super) struct Vocabulary {
     hasher: RandomState,
+    /// Those that the configuration has.
+    own: HashSet<u64>,
     names: Words,
     /// Labels are people's texts: a value of a Secret among them is no word.
     labels: Words,
@@ -74,7 +76,12 @@ impl Vocabulary {
 
     fn has(&self, text: &str) -> bool {
         let hash = self.hasher.hash_one(text);
-        self.names.has(hash) || self.labels.has(hash)
+        self.own.contains(&hash) || self.names.has(hash) || self.labels.has(hash)
+    }
+
+    /// Takes a name for good.
+    pub(super) fn trust(&mut self, name: &str) {
+        self.own.insert(self.hasher.hash_one(name));
     }
 
     /// Takes a name, and the words in it.

@@ -56,6 +56,14 @@ pub(crate) enum Step {
 }
 
 impl PathPattern {
+    /// The names of fields and elements in it.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.steps.iter().filter_map(|step| match step {
+            Step::Field(name) | Step::Bracket(name) => Some(name.as_str()),
+            Step::Document => None,
+        })
+    }
+
     /// Whether `path` is what this names, or lies below it.
     pub fn covers(&self, path: &Path) -> bool {
         self.follow(path).is_some_and(<[Step]>::is_empty)
