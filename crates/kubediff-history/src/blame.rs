@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::places::{Places, above, is_below, within};
@@ -38,7 +38,7 @@ pub struct Blame {
 }
 
 /// One field with its authors, as far as the history knows.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct FieldBlame {
     /// The field.
     pub path: String,
@@ -212,9 +212,7 @@ impl Step<'_> {
             since: self.version.observed_at,
             number: self.version.number,
             exact: true,
-            managers: Vec::new(),
-            owners: Vec::new(),
-            before: None,
+            ..FieldBlame::default()
         }
     }
 }
@@ -258,16 +256,7 @@ fn authors(wrote: &[Manager], object: &Value, pointer: &str) -> Vec<Manager> {
 
 fn owners_of(object: &Value, pointer: &str, by_node: bool) -> Vec<Manager> {
     let entries = object.pointer("/metadata/managedFields").and_then(Value::as_array);
-    let text = |entry: &Value, name: &str| entry.get(name).and_then(Value::as_str).map(str::to_owned);
-    let manager = |entry: &Value| {
-        Some(Manager {
-            manager: text(entry, "manager")?,
-            operation: text(entry, "operation").unwrap_or_default(),
-            subresource: text(entry, "subresource").filter(|name| !name.is_empty()),
-            time: text(entry, "time").and_then(|time| time.parse().ok()),
-            probable: true,
-        })
-    };
+    let manager = |entry: &Value| Some(Manager { probable: true, ..Manager::deserialize(entry).ok()? });
     let owns =
         |entry: &&Value| entry.get("fieldsV1").is_some_and(|fields| owns(fields, by_node, object, pointer));
     entries.into_iter().flatten().filter(owns).filter_map(manager).collect()
