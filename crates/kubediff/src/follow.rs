@@ -6,6 +6,7 @@ mod definitions;
 mod denials;
 mod discovery;
 mod error;
+mod identity;
 mod inbox;
 mod missed;
 mod outages;
@@ -19,7 +20,7 @@ mod streams;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write as _};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -77,6 +78,10 @@ pub(crate) struct Follow {
     server: Server,
     /// For requests that are no lists and watches; `None` where none can be made.
     client: Option<Client>,
+    /// The cluster's uid, once somebody has asked for it.
+    identity: OnceLock<String>,
+    /// Whether an outage has ended since the last discovery.
+    was_away: bool,
     context: Option<String>,
     default_namespace: String,
     /// In words, for people.
@@ -185,6 +190,8 @@ impl Follow {
             manner,
             server,
             client,
+            identity: OnceLock::new(),
+            was_away: false,
             context: cluster.context,
             default_namespace,
             place,
@@ -240,27 +247,6 @@ impl Follow {
     /// The state of each watch, as it changes.
     pub(crate) fn standing(&self) -> watch::Receiver<Standing> {
         self.standing.subscribe()
-    }
-
-    /// The uid of the namespace `kube-system`: it is the cluster's identity.
-    ///
-    /// # Errors
-    ///
-    /// When the server does not show the namespace.
-    pub(crate) async fn cluster_uid(&self) -> Result<String, WatchError> {
-        let failed = |reason: String| WatchError::NoIdentity(reason);
-        let client = self.client.clone().ok_or_else(|| failed("no client can be made".to_owned()))?;
-        let request = http::Request::get("/api/v1/namespaces/kube-system")
-            .body(Vec::new())
-            .map_err(|error| failed(error.to_string()))?;
-        let asked = tokio::time::timeout(self.discovery_limit, client.request::<serde_json::Value>(request));
-        let object = match asked.await {
-            Ok(Ok(object)) => object,
-            Ok(Err(error)) => return Err(failed(self.server.request(&error))),
-            Err(_) => return Err(failed(format!("{} does not answer", self.server.address))),
-        };
-        let uid = object.pointer("/metadata/uid").and_then(serde_json::Value::as_str);
-        uid.map(str::to_owned).ok_or_else(|| failed("the namespace has no uid".to_owned()))
     }
 
     /// Follows until `asked` resolves, or the task that empties the inbox has ended.
@@ -326,6 +312,7 @@ impl Follow {
                             }
                             at_start = false;
                         }
+                        Err(error @ WatchError::OtherCluster { .. }) => return Err(error),
                         Err(error) if at_start && !self.manner.persistent => return Err(error),
                         Err(error) if at_start => {
                             say(&format!("{error}; trying again"));
@@ -356,6 +343,10 @@ impl Follow {
                         self.schemas.need(&target.resource).await;
                     }
                     self.news(&target, news);
+                    // It may be another server that has come back.
+                    if std::mem::take(&mut self.was_away) {
+                        rediscover = Instant::now();
+                    }
                 }
             }
         }
@@ -520,6 +511,7 @@ impl Follow {
                     self.tell(|standing| standing.watched(target));
                 }
                 let gaps = self.outages.back(target, now);
+                self.was_away |= !gaps.is_empty();
                 if self.denials.over(target) {
                     say(&format!("{} is watched now", target.text()));
                 }
@@ -658,7 +650,8 @@ impl Follow {
     /// Asks the server what there is to watch now.
     fn discover(&self) -> Discovery {
         let (factory, server) = (self.factory.clone(), self.server.clone());
-        discovery::discover(factory, server, self.reach.targets.clone(), self.discovery_limit)
+        let expected = self.client.clone().zip(self.identity.get().cloned());
+        discovery::discover(factory, server, self.reach.targets.clone(), self.discovery_limit, expected)
     }
 }
 

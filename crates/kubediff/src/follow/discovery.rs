@@ -6,8 +6,10 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use informer::{ResourceType, SharedInformerFactory};
+use kube_client::Client;
 
 use super::error::WatchError;
+use super::identity::identity;
 use super::reach::Targets;
 use crate::model::targets::Target;
 use crate::text::words::Server;
@@ -27,8 +29,15 @@ pub(super) fn discover(
     server: Server,
     targets: Targets,
     limit: Duration,
+    expected: Option<(Client, String)>,
 ) -> Discovery {
     let discovery = async move {
+        if let Some((client, expected)) = expected {
+            let found = identity(&client, &server, limit).await?;
+            if found != expected {
+                return Err(WatchError::OtherCluster { address: server.address.clone(), expected, found });
+            }
+        }
         let catalog = tokio::time::timeout(limit, factory.catalog()).await;
         let silent = |_| WatchError::Silent { address: server.address.clone(), limit };
         let catalog = catalog.map_err(silent)?;

@@ -76,6 +76,18 @@ pub enum WatchError {
         "a history needs to know which cluster it is of, by the uid of the namespace kube-system: {0}; grant `get` on it"
     )]
     NoIdentity(String),
+    /// Another cluster answers at the server's address.
+    #[error(
+        "the cluster at {address} was the one with uid {expected}, and is {found} now; for that one, start again with another history"
+    )]
+    OtherCluster {
+        /// The address.
+        address: String,
+        /// The uid at the start.
+        expected: String,
+        /// The uid now.
+        found: String,
+    },
     /// The history cannot be written.
     #[error(transparent)]
     History(#[from] kubediff_history::Error),
@@ -98,6 +110,7 @@ impl WatchError {
             | Self::Denied(_)
             | Self::Nothing(_)
             | Self::NoIdentity(_)
+            | Self::OtherCluster { .. }
             | Self::Informer(_) => Exit::Cluster,
             Self::Target(_)
             | Self::Unknown(_)

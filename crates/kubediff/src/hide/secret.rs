@@ -1,7 +1,7 @@
 //! Hides secrets: the values in Secrets, wherever they appear, and everything else that the user names.
 //!
 //! A value is replaced before any other code sees the object, by a keyed hash and its length:
-//! `<hmac:1f3a9c20 18 bytes>`. Equal values have equal hashes, so that "changed" and "changed back" are
+//! `<hmac:1f3a9c2055d1e0b7 18 bytes>`. Equal values have equal hashes, so that "changed" and "changed back" are
 //! distinguishable; without the key, which is random, the value cannot be found by trying.
 
 use std::fmt;

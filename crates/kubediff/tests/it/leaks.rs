@@ -113,13 +113,23 @@ fn a_manifest_inside_of_a_custom_resource() {
     let change = support::change(Some(&old), Some(&new)).unwrap();
     expect![[r#"
         14:03:22  ~ vaults.example.com v  (updated)
-            ~ data["all.yaml"]#[1].stringData.pw3:   <hmac:72e2e240 7 bytes> → <hmac:a218055f 7 bytes>
-            ~ data.nested#applied#metadata.labels.l: <hmac:72e2e240 7 bytes> → <hmac:a218055f 7 bytes>
-            ~ data.nested#applied#stringData.pw2:    <hmac:72e2e240 7 bytes> → <hmac:a218055f 7 bytes>
-            ~ data.template:                         <hmac:780e4de4 51 bytes> → <hmac:ea1a5114 51 bytes>
-            ~ spec.list.items[0].data.k:             <hmac:72e2e240 7 bytes> → <hmac:a218055f 7 bytes>
-            ~ spec.secretTemplate.metadata.labels.l: <hmac:72e2e240 7 bytes> → <hmac:a218055f 7 bytes>
-            ~ spec.secretTemplate.stringData.pw2:    <hmac:72e2e240 7 bytes> → <hmac:a218055f 7 bytes>
+            ~ data["all.yaml"]#[1].stringData.pw3:
+                - <hmac:72e2e2403f4e858f 7 bytes>
+                + <hmac:a218055f7a68c1e6 7 bytes>
+            ~ data.nested#applied#metadata.labels.l:
+                - <hmac:72e2e2403f4e858f 7 bytes>
+                + <hmac:a218055f7a68c1e6 7 bytes>
+            ~ data.nested#applied#stringData.pw2:
+                - <hmac:72e2e2403f4e858f 7 bytes>
+                + <hmac:a218055f7a68c1e6 7 bytes>
+            ~ data.template:             <hmac:780e4de47af7a35d 51 bytes> → <hmac:ea1a51146c01cab5 51 bytes>
+            ~ spec.list.items[0].data.k: <hmac:72e2e2403f4e858f 7 bytes> → <hmac:a218055f7a68c1e6 7 bytes>
+            ~ spec.secretTemplate.metadata.labels.l:
+                - <hmac:72e2e2403f4e858f 7 bytes>
+                + <hmac:a218055f7a68c1e6 7 bytes>
+            ~ spec.secretTemplate.stringData.pw2:
+                - <hmac:72e2e2403f4e858f 7 bytes>
+                + <hmac:a218055f7a68c1e6 7 bytes>
     "#]]
     .assert_eq(&plain(&renderer().text(&change)));
 }
@@ -148,14 +158,14 @@ fn one_value_has_one_hash_wherever_it_is() {
     let data = serde_json::to_string_pretty(&change.new.as_ref().unwrap()["data"]).unwrap();
     expect![[r#"
         {
-          "folded": "<hmac:48291698 13 bytes, escaped 09fec83a>",
-          "form": "pw=<hmac:48291698 13 bytes, escaped 9b23b285>",
-          "json": "{\"pw\": \"<hmac:48291698 13 bytes, escaped ceaa4d49>\"}",
-          "once": "Basic YXBwO<hmac:48291698 13 bytes, base64 f8d58fd8>",
-          "plain": "url: pg://app:<hmac:48291698 13 bytes>@db/",
+          "folded": "<hmac:48291698cad48f0d 13 bytes, escaped 09fec83a18793b6b>",
+          "form": "pw=<hmac:48291698cad48f0d 13 bytes, escaped 9b23b285dafd8e37>",
+          "json": "{\"pw\": \"<hmac:48291698cad48f0d 13 bytes, escaped ceaa4d4905f3a234>\"}",
+          "once": "Basic YXBwO<hmac:48291698cad48f0d 13 bytes, base64 f8d58fd851518ee9>",
+          "plain": "url: pg://app:<hmac:48291698cad48f0d 13 bytes>@db/",
           "short": "correct",
-          "twice": "<hmac:48291698 13 bytes, base64 of base64 d3ef6b63>",
-          "url": "pw=<hmac:48291698 13 bytes, escaped df7d6a70>&x"
+          "twice": "<hmac:48291698cad48f0d 13 bytes, base64 of base64 d3ef6b630c783afb>",
+          "url": "pw=<hmac:48291698cad48f0d 13 bytes, escaped df7d6a70217ccda2>&x"
         }"#]]
     .assert_eq(&data);
 }
@@ -175,22 +185,22 @@ fn what_a_secret_shows() {
         {
           "apiVersion": "v1",
           "data": {
-            "empty": "<hmac:d4eed5d7 0 bytes>",
-            "k": "<hmac:e4abce80 11 bytes>",
-            "not base64": "<hmac:000f3c2a 1 bytes>",
-            "odd": "<hmac:332185d0 1 bytes>"
+            "empty": "<hmac:d4eed5d71df45fb5 0 bytes>",
+            "k": "<hmac:e4abce801fecc6fb 11 bytes>",
+            "not base64": "<hmac:000f3c2a649ec19e 1 bytes>",
+            "odd": "<hmac:332185d010b51ed5 1 bytes>"
           },
           "immutable": true,
           "kind": "Secret",
           "metadata": {
             "creationTimestamp": "2026-02-26T10:00:00Z",
-            "deletionTimestamp": "<hmac:e4abce80 11 bytes>",
+            "deletionTimestamp": "<hmac:e4abce801fecc6fb 11 bytes>",
             "finalizers": [
-              "<hmac:c626ea45 6 bytes>"
+              "<hmac:c626ea45960a36c9 6 bytes>"
             ],
             "generation": 2,
             "labels": {
-              "app": "<hmac:7fbf6aa0 4 bytes>"
+              "app": "<hmac:7fbf6aa022f319c8 4 bytes>"
             },
             "managedFields": [
               {
@@ -216,16 +226,16 @@ fn what_a_secret_shows() {
                 "apiVersion": "v1",
                 "controller": true,
                 "kind": "Vault",
-                "more": "<hmac:855041ac 1 bytes>",
+                "more": "<hmac:855041ac38684d01 1 bytes>",
                 "name": "v",
                 "uid": "u2"
               }
             ],
             "resourceVersion": "17",
-            "selfLink": "<hmac:4f102f6e 2 bytes>",
+            "selfLink": "<hmac:4f102f6e3c43d135 2 bytes>",
             "uid": "u"
           },
-          "pin": "<hmac:55c0ca61 8 bytes>",
+          "pin": "<hmac:55c0ca61075d6f80 8 bytes>",
           "type": "Opaque"
         }"#]]
     .assert_eq(&serde_json::to_string_pretty(&redacted).unwrap());
@@ -247,7 +257,7 @@ fn a_megabyte_costs_what_eight_bytes_cost() {
     let big: String = (0..1 << 20).map(|_| rng.alphanumeric()).collect();
     let profile = learnt(&[&big]);
     let text = profile.secrets.redact_text(&format!("<{big}> {}", BASE64.encode(&big)));
-    assert!(text.len() < 100, "{} bytes", text.len());
+    assert!(text.len() < 120, "{} bytes", text.len());
     // A text without any is searched at memory's pace or so, whatever it is.
     let started = std::time::Instant::now();
     for nasty in

@@ -32,11 +32,11 @@ fn changed_and_changed_back() {
             type  Opaque
             data  empty (0 bytes), password (13 bytes), user (5 bytes)
         14:03:22  ~ secrets shop/db  (updated)
-            ~ data.password:             <hmac:56925380 13 bytes> → <hmac:3cc353fc 14 bytes>
-            ~ metadata.annotations.note: <hmac:62e48b3d 29 bytes> → <hmac:5fb90cf3 30 bytes>
+            ~ data.password:             <hmac:569253805f5c044d 13 bytes> → <hmac:3cc353fc4ca20bfc 14 bytes>
+            ~ metadata.annotations.note: <hmac:62e48b3d320fee59 29 bytes> → <hmac:5fb90cf3d21f2a97 30 bytes>
         14:03:22  ~ secrets shop/db  (updated)
-            ~ data.password:             <hmac:3cc353fc 14 bytes> → <hmac:56925380 13 bytes>
-            ~ metadata.annotations.note: <hmac:5fb90cf3 30 bytes> → <hmac:62e48b3d 29 bytes>
+            ~ data.password:             <hmac:3cc353fc4ca20bfc 14 bytes> → <hmac:569253805f5c044d 13 bytes>
+            ~ metadata.annotations.note: <hmac:5fb90cf3d21f2a97 30 bytes> → <hmac:62e48b3d320fee59 29 bytes>
         14:03:22  - secrets shop/db  (deleted)
             type  Opaque
             data  empty (0 bytes), password (13 bytes), user (5 bytes)
@@ -50,8 +50,8 @@ fn plain_and_encoded_values_have_one_hash() {
     let new = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, "stringData": {"k": "value"}});
     expect![[r#"
         14:03:22  ~ secrets a  (updated)
-            - data:       {k: <hmac:6e65a302 5 bytes>}
-            + stringData: {k: <hmac:6e65a302 5 bytes>}
+            - data:       {k: <hmac:6e65a3025d3b5a8f 5 bytes>}
+            + stringData: {k: <hmac:6e65a3025d3b5a8f 5 bytes>}
     "#]]
     .assert_eq(&rendered(Some(&old), Some(&new)));
 }
@@ -81,16 +81,18 @@ fn places_that_the_user_names() {
     assert!(!text.contains("horse") && !text.contains("staple"), "{text}");
     expect![[r#"
         14:03:22  ~ deployments.apps shop/cart  (updated)
-            ~ metadata.annotations["example.com/token"]: <hmac:56925380 13 bytes> → <hmac:3cc353fc 14 bytes>
+            ~ metadata.annotations["example.com/token"]:
+                - <hmac:569253805f5c044d 13 bytes>
+                + <hmac:3cc353fc4ca20bfc 14 bytes>
             ~ metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"]#metadata.annotations["example.com/token"]:
-                - <hmac:56925380 13 bytes>
-                + <hmac:3cc353fc 14 bytes>
+                - <hmac:569253805f5c044d 13 bytes>
+                + <hmac:3cc353fc4ca20bfc 14 bytes>
             ~ metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"]#spec.template.spec.containers[web].env[PASSWORD].value:
-                - <hmac:56925380 13 bytes>
-                + <hmac:3cc353fc 14 bytes>
+                - <hmac:569253805f5c044d 13 bytes>
+                + <hmac:3cc353fc4ca20bfc 14 bytes>
             ~ spec.template.spec.containers[web].env[PASSWORD].value:
-                - <hmac:56925380 13 bytes>
-                + <hmac:3cc353fc 14 bytes>
+                - <hmac:569253805f5c044d 13 bytes>
+                + <hmac:3cc353fc4ca20bfc 14 bytes>
     "#]].assert_eq(&crate::support::plain(&renderer().text(&change)));
 }
 

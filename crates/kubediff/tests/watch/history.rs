@@ -243,3 +243,19 @@ async fn a_history_of_another_cluster_is_refused() {
         "{said:?}"
     );
 }
+
+/// The third attack: another cluster at the address, while the program runs. The start alone compared the uid.
+#[tokio::test(flavor = "multi_thread")]
+async fn k1_another_cluster_at_the_same_address_ends_the_recording() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.db");
+    let shop = Shop::open().await;
+    let session = record(&shop, &file, "cm").await;
+    let port = shop.server.port();
+    shop.server.stop().await;
+    let other = Shop::with(TestApi::builder().seed(2).port(port), None).await;
+    let (said, status) = tokio::task::spawn_blocking(move || session.wait()).await.unwrap();
+    assert_eq!(status.code(), Some(3), "{said:?}");
+    assert!(said.iter().any(|line| line.contains("start again with another history")), "{said:?}");
+    drop(other);
+}

@@ -218,10 +218,10 @@ impl HashKey {
         ValueId(self.hash(&[bytes]).first_chunk().map_or(0, |start| u64::from_be_bytes(*start)))
     }
 
-    /// The hash that stands for a value in objects of a namespace.
-    pub(super) fn mark(&self, namespace: &str, value: ValueId) -> u32 {
+    /// The hash that stands for a value in objects of a namespace. Nobody finds two values with one hash by trying, who may write some.
+    pub(super) fn mark(&self, namespace: &str, value: ValueId) -> u64 {
         let hash = self.hash(&[namespace.as_bytes(), &[0], &value.0.to_be_bytes()]);
-        hash.first_chunk().map_or(0, |start| u32::from_be_bytes(*start))
+        hash.first_chunk().map_or(0, |start| u64::from_be_bytes(*start))
     }
 
     /// The salt and the key of the hashes that texts are searched by.

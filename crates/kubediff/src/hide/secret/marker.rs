@@ -15,7 +15,7 @@ pub(super) struct Marker<'a> {
 }
 
 impl Marker<'_> {
-    /// `<hmac:1f3a9c20 18 bytes>`: the same for the same text. A mark stays as it is: a stored state has some.
+    /// `<hmac:1f3a9c2055d1e0b7 18 bytes>`: the same for the same text. A mark stays as it is: a stored state has some.
     pub(super) fn hidden(&self, text: &str) -> String {
         if length(text).is_some() { text.to_owned() } else { self.bytes(text.as_bytes()) }
     }
@@ -26,18 +26,18 @@ impl Marker<'_> {
     }
 
     /// The mark of a value that was found as `written`. Another way to write it is another text, and gets another mark:
-    /// `<hmac:1f3a9c20 18 bytes, base64 5bd20c11>`.
+    /// `<hmac:1f3a9c2055d1e0b7 18 bytes, base64 5bd20c11e7a84f06>`.
     pub(super) fn value(&self, value: ValueId, bytes: usize, written: &[u8], form: &str) -> String {
         let as_written = self.key.value_id(written);
         if as_written == value {
             return self.mark(value, bytes, "");
         }
-        self.mark(value, bytes, &format!(", {form} {:08x}", self.key.mark(self.namespace, as_written)))
+        self.mark(value, bytes, &format!(", {form} {:016x}", self.key.mark(self.namespace, as_written)))
     }
 
     fn mark(&self, value: ValueId, bytes: usize, form: &str) -> String {
         let hash = self.key.mark(self.namespace, value);
-        format!("<{MARK}{hash:08x} {bytes} bytes{form}>")
+        format!("<{MARK}{hash:016x} {bytes} bytes{form}>")
     }
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn length(text: &str) -> Option<usize> {
     hidden.split_once(' ')?.1.parse().ok()
 }
 
-/// Writes marks in a state of the cluster as what they are there, texts like any others: `<text hmac:1f3a9c20 18 bytes>`. Otherwise
+/// Writes marks in a state of the cluster as what they are there, texts like any others: `<text hmac:1f3a9c2055d1e0b7 18 bytes>`. Otherwise
 /// a value could be replaced by its mark, and nobody would see a change.
 pub(crate) fn write_out(state: &mut Value) {
     match state {

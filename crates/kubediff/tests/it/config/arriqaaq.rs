@@ -163,8 +163,8 @@ fn its_envelope_has_its_fields() {
     expect![[r#"
         {"meta":{"Type":"EventUpdate","Kind":"apps/v1/deployments","Obj":{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"cart","namespace":"shop","uid":"1"},"spec":{"replicas":2}},"Diff":null},"timestamp":"2026-03-01T14:03:22Z"}
         {"meta":{"Type":"EventUpdate","Kind":"apps/v1/deployments","Obj":{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"cart","namespace":"shop","uid":"1"},"spec":{"replicas":2}},"Diff":["spec.replicas: 1 != 2"]},"timestamp":"2026-03-01T14:03:22Z"}
-        {"meta":{"Type":"EventAdd","Kind":"v1/secrets","Obj":{"apiVersion":"v1","data":{"password":"<hmac:ba7f6c4f 7 bytes>"},"kind":"Secret","metadata":{"name":"db","namespace":"shop","uid":"2"}},"Diff":null},"timestamp":"2026-03-01T14:03:22Z"}
-        {"meta":{"Type":"EventAdd","Kind":"v1/secrets","Obj":{"apiVersion":"v1","data":{"password":"<hmac:ba7f6c4f 7 bytes>"},"kind":"Secret","metadata":{"name":"db","namespace":"shop","uid":"2"}},"Diff":null},"timestamp":"2026-03-01T14:03:22Z"}
+        {"meta":{"Type":"EventAdd","Kind":"v1/secrets","Obj":{"apiVersion":"v1","data":{"password":"<hmac:ba7f6c4fb770caa8 7 bytes>"},"kind":"Secret","metadata":{"name":"db","namespace":"shop","uid":"2"}},"Diff":null},"timestamp":"2026-03-01T14:03:22Z"}
+        {"meta":{"Type":"EventAdd","Kind":"v1/secrets","Obj":{"apiVersion":"v1","data":{"password":"<hmac:ba7f6c4fb770caa8 7 bytes>"},"kind":"Secret","metadata":{"name":"db","namespace":"shop","uid":"2"}},"Diff":null},"timestamp":"2026-03-01T14:03:22Z"}
         {"meta":{"Type":"EventDelete","Kind":"apps/v1/deployments","Obj":{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"cart","namespace":"shop","uid":"1"},"spec":{"replicas":2}},"Diff":null},"timestamp":"2026-03-01T14:03:22Z"}
         {"meta":{"Type":"EventDelete","Kind":"apps/v1/deployments","Obj":{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"cart","namespace":"shop","uid":"1"},"spec":{"replicas":2}},"Diff":null},"timestamp":"2026-03-01T14:03:22Z"}
     "#]].assert_eq(&said);

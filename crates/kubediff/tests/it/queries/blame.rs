@@ -168,14 +168,14 @@ fn k7_a_path_that_is_hidden_from_now_on_has_the_manager_of_before() {
             world.wrote("12:02:00", "eve", tokens(2, 2));
         },
         &expect![[r#"
-            FIELD               VALUE                      SINCE                 MANAGER   CHANGE   BEFORE
-            spec.deep           <hmac:bb41b934 13 bytes>   2026-03-01 12:01:00   dan       #2
-            spec.list[a].name   a                          2026-03-01 12:00:00   carol     #1
-            spec.list[a].tok    <hmac:f9412006 10 bytes>   2026-03-01 12:00:00   carol     #1
-            spec.list[b].name   b                          2026-03-01 12:00:00   carol     #1
-            spec.list[b].tok    <hmac:7aa89a7f 11 bytes>   2026-03-01 12:00:00   carol     #1
-            spec.size           2                          2026-03-01 12:02:00   eve       #3       1
-            spec.token          <hmac:4408a3d1 17 bytes>   2026-03-01 12:00:00   carol     #1
+            FIELD               VALUE                              SINCE                 MANAGER   CHANGE   BEFORE
+            spec.deep           <hmac:bb41b9345321dda6 13 bytes>   2026-03-01 12:01:00   dan       #2
+            spec.list[a].name   a                                  2026-03-01 12:00:00   carol     #1
+            spec.list[a].tok    <hmac:f94120061e7161d9 10 bytes>   2026-03-01 12:00:00   carol     #1
+            spec.list[b].name   b                                  2026-03-01 12:00:00   carol     #1
+            spec.list[b].tok    <hmac:7aa89a7f1d712b12 11 bytes>   2026-03-01 12:00:00   carol     #1
+            spec.size           2                                  2026-03-01 12:02:00   eve       #3       1
+            spec.token          <hmac:4408a3d1e7a9b4af 17 bytes>   2026-03-01 12:00:00   carol     #1
         "#]],
     );
 }
@@ -207,10 +207,10 @@ fn k7_k4_neither_another_key_nor_a_word_that_became_known_is_a_change() {
             world.wrote("12:06:00", "gus", state(3, "pg://db/"));
         },
         &expect![[r#"
-            FIELD        VALUE                     SINCE                 MANAGER   CHANGE   BEFORE
-            spec.size    3                         2026-03-01 12:05:00   fay       #5       2
-            spec.token   k3yofshop9zz7             2026-03-01 12:01:00   carol     #2
-            spec.url     <hmac:0d789cac 8 bytes>   2026-03-01 12:06:00   gus       #6       pg://app:k3yofshop9zz7@db/
+            FIELD        VALUE                             SINCE                 MANAGER   CHANGE   BEFORE
+            spec.size    3                                 2026-03-01 12:05:00   fay       #5       2
+            spec.token   k3yofshop9zz7                     2026-03-01 12:01:00   carol     #2
+            spec.url     <hmac:0d789cac5ff3d461 8 bytes>   2026-03-01 12:06:00   gus       #6       pg://app:k3yofshop9zz7@db/
         "#]],
     );
 }

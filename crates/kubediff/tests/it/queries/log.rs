@@ -294,7 +294,7 @@ fn one_version_is_shown() {
 
                 apiVersion: v1
                 data:
-                  password: <hmac:399a3da8 14 bytes>
+                  password: <hmac:399a3da86cc8f7c4 14 bytes>
                 kind: Secret
                 metadata:
                   creationTimestamp: "2026-03-01T14:40:00Z"
@@ -310,7 +310,7 @@ fn one_version_is_shown() {
             expect![[r#"
                 apiVersion: v1
                 data:
-                  password: <hmac:399a3da8 14 bytes>
+                  password: <hmac:399a3da86cc8f7c4 14 bytes>
                 kind: Secret
                 metadata:
                   creationTimestamp: "2026-03-01T14:40:00Z"

@@ -72,7 +72,7 @@ fn objects_are_listed_as_kubectl_does() {
             expect![[r#"
                 apiVersion: v1
                 data:
-                  password: <hmac:399a3da8 14 bytes>
+                  password: <hmac:399a3da86cc8f7c4 14 bytes>
                 kind: Secret
                 metadata:
                   creationTimestamp: "2026-03-01T14:40:00Z"
@@ -267,7 +267,7 @@ fn hashes_of_another_key_are_told() {
     let arguments = ["diff", "secrets", "--from", "2026-03-01 14:05", "--to", "2026-03-01 14:10"];
     expect![[r#"
         2026-03-01 14:10:00  ~ secrets shop/db  (updated by kubectl-label) #2
-            ~ metadata.labels.note: <hmac:ba6f3300 1 bytes> → <hmac:9a650253 1 bytes>
+            ~ metadata.labels.note: <hmac:ba6f3300411faf6a 1 bytes> → <hmac:9a65025387960070 1 bytes>
         kubediff: the hashes of 1 object were made with different keys: hidden values cannot be compared, and those are shown that a record has as changed
     "#]].assert_eq(&run(&path, &arguments));
 }
