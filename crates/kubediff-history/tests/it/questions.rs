@@ -318,6 +318,30 @@ fn retention_by_size_makes_room() {
 }
 
 #[test]
+fn k5_a_run_by_size_makes_room_for_a_while() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut history = open(&folder.path().join("history.db"));
+    let web = object("pods", Some("shop"), "web", "1");
+    let mut random = fastrand::Rng::with_seed(1);
+    let mut write = |history: &mut History| {
+        let observed = (0..100).map(|rv| {
+            let text: String = (0..300).map(|_| random.alphanumeric()).collect();
+            let what = changed(change(Verb::Updated, &["helm"], &["spec"]));
+            observation(&web, rv, at(0), &json!({"spec": text}), what)
+        });
+        commit(history, observed.collect::<Vec<_>>());
+    };
+    let kept = Retention { bytes: Some(2 << 20), ..Retention::default() };
+    let mut run = || {
+        write(&mut history);
+        retain(&mut history, &kept, at(0)).versions
+    };
+    while run() == 0 {}
+    assert_eq!(run(), 0, "a few changes more");
+    assert!((0..20).any(|_| run() > 0));
+}
+
+#[test]
 fn content_that_repeats_is_stored_once() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("history.db");
