@@ -220,7 +220,9 @@ mod tests {
             let trouble = trouble.map(Into::into);
             status
                 .send_modify(|it| *it = Status { trouble, behind, taken, refuses_all, ..Status::default() });
-            tokio::time::sleep(Duration::from_secs(seconds)).await;
+            tokio::task::yield_now().await;
+            tokio::time::advance(Duration::from_secs(seconds)).await;
+            tokio::task::yield_now().await;
             std::mem::take(&mut *said.lock().unwrap())
         };
         assert!(set(Some("500"), 1, 0, false, 59).await.is_empty(), "not yet a minute");

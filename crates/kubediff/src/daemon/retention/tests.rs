@@ -1,3 +1,5 @@
+//! Limits across restarts, with clocks that the test sets.
+
 use jiff::SignedDuration;
 use kubediff_history::{Cluster, Filter, Page, Settings};
 
