@@ -17,6 +17,7 @@ use crate::session::Session;
 use crate::shop::Shop;
 
 mod backlog;
+mod damage;
 mod keys;
 
 /// Longer than anything takes.

@@ -1,0 +1,68 @@
+//! The third attack: files of a history that are removed or damaged beside the daemon that writes them.
+
+use http::StatusCode;
+use kubediff_history::{Filter, Page, Reader};
+
+use super::{Set, get, on_thread};
+
+/// Waits until so many records are stored.
+async fn recorded(address: &str, records: u64) {
+    while !get(address, "/status").await.1.contains(&format!(r#""records":{records}"#)) {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn k1_a_log_that_is_removed_beside_the_daemon_ends_it_and_what_it_had_recorded_is_there() {
+    let set = Set::new().await;
+    set.configure("watch: {resources: [cm]}\n");
+    let (daemon, address) = set.serve().await;
+    set.shop.create("a", "1").await;
+    recorded(&address, 1).await;
+    for end in ["-wal", "-shm"] {
+        std::fs::remove_file(set.path(&format!("history.db{end}"))).unwrap();
+    }
+    set.shop.create("b", "1").await;
+    let (said, status) = on_thread(move || daemon.wait()).await;
+    let said = said.join("\n");
+    assert!(
+        said.contains("was replaced, removed or cut while it was written") && !status.success(),
+        "{said}"
+    );
+    let mut reader = Reader::open(set.path("history.db")).unwrap();
+    assert_eq!(reader.records(&Filter::default(), &Page::oldest(9)).unwrap().records.len(), 1);
+    // The next start finds the rest.
+    let (daemon, _) = set.serve().await;
+    on_thread(move || daemon.end_with("-TERM")).await;
+    assert_eq!(reader.records(&Filter::default(), &Page::oldest(9)).unwrap().records.len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn k6_a_damaged_history_is_a_reason_not_to_be_ready_and_is_said_once() {
+    let set = Set::new().await;
+    set.configure("watch: {resources: [cm]}\nsinks:\n  log: {file: {path: changes.log}}\n");
+    set.shop.create("a", "1").await;
+    let (daemon, address) = set.serve().await;
+    // The record of a deletion needs the state before it.
+    let foreign = rusqlite::Connection::open(set.path("history.db")).unwrap();
+    while foreign.execute("UPDATE versions SET frame = x'00'", []).unwrap() == 0 {
+        tokio::task::yield_now().await;
+    }
+    drop(foreign);
+    assert_eq!(get(&address, "/readyz").await.0, StatusCode::OK);
+    set.shop.delete("a").await;
+    let reason = loop {
+        match get(&address, "/readyz").await {
+            (StatusCode::SERVICE_UNAVAILABLE, reason) => break reason,
+            _ => tokio::task::yield_now().await,
+        }
+    };
+    assert!(reason.contains("is damaged") && reason.contains("restore a backup"), "{reason}");
+    assert!(get(&address, "/status").await.1.contains(r#""ready":false"#));
+    // It records all the same.
+    set.shop.create("b", "1").await;
+    recorded(&address, 2).await;
+    let (_, said, _) = on_thread(move || daemon.end_with("-TERM")).await;
+    let times = said.iter().filter(|line| line.contains("recording goes on")).count();
+    assert_eq!(times, 1, "{said:#?}");
+}
