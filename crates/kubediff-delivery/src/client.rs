@@ -47,6 +47,11 @@ pub(crate) fn client(timeout: Duration, ca: Option<&[u8]>) -> Result<Client, Sin
         .map_err(|error| SinkError::Tls(error.without_url().into()))
 }
 
+/// Whether a sink can have this address.
+pub fn is_url(text: &str) -> bool {
+    url(text).is_ok()
+}
+
 pub(crate) fn url(text: &str) -> Result<Url, SinkError> {
     let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
     url.ok_or(SinkError::Url)

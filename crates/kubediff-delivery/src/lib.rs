@@ -57,7 +57,7 @@ mod webhook;
 mod window;
 
 pub use answer::Answer;
-pub use client::SinkError;
+pub use client::{SinkError, is_url};
 pub use delivery::{Action, Batch, DeadLetter, Delivery, Settled};
 pub use drive::{DriveError, Driver, Log, Page, Sink, Status};
 pub use file::{File, FileOptions};

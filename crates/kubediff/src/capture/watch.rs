@@ -19,7 +19,7 @@ use crate::follow::{End, Follow, Manner, Namespaces, Reach, say};
 use crate::history::writer::{NOT_RUNNING, Recorder, SharedHistory};
 use crate::model::targets::Wanted;
 use crate::signals::Signals;
-use crate::{HashKey, Noise, Profile, Schemas, Scope, Secrets, Session};
+use crate::{HashKey, Noise, PathPattern, Profile, Schemas, Scope, Secrets, Session};
 
 pub use crate::follow::WatchError;
 
@@ -172,7 +172,11 @@ pub(crate) fn profile(args: &SessionArgs, history: Option<&Path>) -> Result<Prof
     for hide in hide {
         match hide {
             Hide::Rule(rules) => noise.adjust(rules)?,
-            Hide::Path(path) => secrets.hide(Scope::any(), path.parse()?),
+            Hide::Path(path) => {
+                let path: PathPattern = path.parse()?;
+                path.may_hide()?;
+                secrets.hide(Scope::any(), path);
+            }
         }
     }
     secrets.trust(noise.names());

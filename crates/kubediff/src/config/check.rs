@@ -106,6 +106,11 @@ impl Checks<'_> {
         self.namespaces(&watch.field("namespaces"), &config.watch.namespaces);
         self.history(&root.field("history"), config);
         self.noise(&root.field("noise"), config);
+        for (at, hide) in config.hide.iter().enumerate() {
+            if let Err(error) = hide.path.0.may_hide() {
+                self.wrong(&root.field("hide").element(at).field("path"), error.to_string());
+            }
+        }
         for (name, sink) in &config.sinks {
             self.sink(&root.field("sinks").field(name), name, sink);
         }
@@ -236,11 +241,14 @@ impl Checks<'_> {
 
     fn webhook(&mut self, field: &FieldPath, webhook: &WebhookSettings) {
         self.is_url(&field.field("url"), Some(&webhook.url));
-        for name in webhook.headers.keys() {
+        for (name, value) in &webhook.headers {
             let message = match http::HeaderName::try_from(name.as_str()) {
                 Err(_) => "HTTP does not allow this name of a header",
                 Ok(name) if OWN_HEADERS.contains(&name.as_str()) => {
                     "kubediff sets this header itself: a receiver relies on it"
+                }
+                Ok(_) if matches!(value, Secret::Literal(value) if http::HeaderValue::from_str(value).is_err()) => {
+                    "HTTP does not allow this value of a header"
                 }
                 Ok(_) => continue,
             };
@@ -276,6 +284,10 @@ impl Checks<'_> {
             })
         {
             self.wrong(field, "expected an address that begins with https:// or http://");
+        } else if let Some(Secret::Literal(url)) = url
+            && !kubediff_delivery::is_url(url)
+        {
+            self.wrong(field, "expected an address: its host or its port is none");
         }
     }
 

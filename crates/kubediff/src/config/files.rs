@@ -10,7 +10,8 @@ use super::{Config, Sink};
 const BESIDE: &[&str] = &["-wal", "-shm", "-journal", "-lock", "-scrub", "-format-1"];
 
 /// A pipe blocks, and nothing but a file can be synced to a disk.
-const NOT_REGULAR: &str = "this is no regular file but a folder, a pipe, a socket or a device: choose another file, or the sink `stdout`";
+const NOT_REGULAR: &str =
+    "this is no regular file but a folder, a pipe, a socket or a device: choose another file";
 
 /// A longer chain of symbolic links is none.
 const LINKS: usize = 8;
@@ -40,9 +41,13 @@ pub(super) fn shared(config: &Config, file: &Path) -> Vec<(FieldPath, String)> {
         let files = sink.files().into_iter();
         known.extend(files.map(|file| one(folder.join(file), &format!("a file that the sink {name} reads"))));
     }
-    let (mut wrong, mut special) = (Vec::new(), Vec::new());
+    let mut wrong = Vec::new();
     let root = FieldPath::default();
-    let mut add = |field: FieldPath, new: Vec<Use>| {
+    let mut add = |field: FieldPath, new: Vec<Use>, or: &str| {
+        let is_special = |new: &Use| new.path.metadata().is_ok_and(|found| !found.is_file());
+        if new.first().is_some_and(is_special) {
+            return wrong.push((field, format!("{NOT_REGULAR}{or}")));
+        }
         let former = new
             .iter()
             .find_map(|new| known.iter().find(|known| known.is_hit_by(new) || new.is_hit_by(known)));
@@ -60,23 +65,18 @@ pub(super) fn shared(config: &Config, file: &Path) -> Vec<(FieldPath, String)> {
         one(name.into(), "a file of the history")
     });
     let of_history = std::iter::once(one(history.clone(), "the history")).chain(beside).collect();
-    add(root.field("history").field("path"), of_history);
-    add(root.field("keyFile"), vec![one(folder.join(config.key_file()), "the key")]);
+    add(root.field("history").field("path"), of_history, "");
+    add(root.field("keyFile"), vec![one(folder.join(config.key_file()), "the key")], "");
     for (name, sink) in &config.sinks {
         if let Sink::File(file) = sink {
             let sink = Use {
                 older: file.max_files,
                 ..one(folder.join(&file.path), &format!("the file of the sink {name}"))
             };
-            let (field, metadata) =
-                (root.field("sinks").field(name).field("file").field("path"), sink.path.metadata());
-            add(field.clone(), vec![sink]);
-            if metadata.is_ok_and(|found| !found.is_file()) {
-                special.push((field, NOT_REGULAR.to_owned()));
-            }
+            let field = root.field("sinks").field(name).field("file").field("path");
+            add(field, vec![sink], ", or the sink `stdout`");
         }
     }
-    wrong.extend(special);
     wrong
 }
 

@@ -204,7 +204,7 @@ impl Sink {
                 token.chain(webhook).collect()
             }
             Self::Webhook(webhook) => {
-                let url = (vec!["webhook", "url"], &webhook.url, true);
+                let url = (vec!["webhook", "url"], &webhook.url, !has_credentials(&webhook.url));
                 let key = webhook.signing_key.iter().map(|key| (vec!["webhook", "signingKey"], key, false));
                 let headers = webhook.headers.iter().map(|(name, value)| {
                     (vec!["webhook", "headers", name.as_str()], value, !is_sensitive(name))
@@ -227,6 +227,11 @@ impl Sink {
         };
         secrets.chain(authorities).collect()
     }
+}
+
+/// Whether an address that stands in the configuration has a name or a password before its host.
+fn has_credentials(url: &Secret) -> bool {
+    matches!(url, Secret::Literal(url) if url.split('/').nth(2).is_some_and(|authority| authority.contains('@')))
 }
 
 /// Whether a header of this name usually has a secret.

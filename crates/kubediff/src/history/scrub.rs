@@ -10,6 +10,7 @@ use kubediff_history::{Details, Mask, ObjectId, Scope as Objects};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::model::path::{InvalidPattern, PathPattern};
 use crate::{Scope, Secrets};
 
 /// The cause that the history names.
@@ -47,9 +48,9 @@ pub enum OrderError {
         /// The file.
         file: PathBuf,
     },
-    /// Its path is malformed.
-    #[error("the path to mask is malformed")]
-    Path(#[source] crate::model::path::InvalidPattern),
+    /// Its path is none, or must not be masked.
+    #[error("the path cannot be masked")]
+    Path(#[source] InvalidPattern),
     /// The history cannot be written.
     #[error(transparent)]
     History(kubediff_history::Error),
@@ -140,7 +141,9 @@ impl Order {
             return Err(OrderError::Key);
         }
         if let Some(path) = &self.path {
-            secrets.hide(Scope::any(), path.parse().map_err(OrderError::Path)?);
+            let path: PathPattern = path.parse().map_err(OrderError::Path)?;
+            path.may_hide().map_err(OrderError::Path)?;
+            secrets.hide(Scope::any(), path);
         }
         let Self { group, resource, namespace, name, .. } = self;
         let [group, resource, namespace, name] = [group, resource, namespace, name].map(Clone::clone);

@@ -60,7 +60,7 @@ pub(super) fn run(args: &ScrubArgs, now: &Zoned) -> Result<(), QueryError> {
         }
     }
     if let Some(path) = &args.path {
-        path.parse::<PathPattern>()?;
+        path.parse::<PathPattern>()?.may_hide()?;
     }
     let news = secrets.news();
     let prints = news.iter().filter_map(|(namespace, print)| Some((namespace.clone()?, print.clone())));

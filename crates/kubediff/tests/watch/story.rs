@@ -260,6 +260,7 @@ async fn what_cannot_be_understood_ends_with_a_remedy() {
         (&["-l", "a in ("], "label selector", 2),
         (&["--hide", "nonsense"], "there is no noise rule `nonsense`", 2),
         (&["--hide", ".spec..x"], "is not a path", 2),
+        (&["--hide", ".metadata.name"], "tells objects apart", 2),
         (&["-n", "../../x"], "a namespace has", 2),
         (&["--context", "nowhere"], "nowhere", 3),
     ] {

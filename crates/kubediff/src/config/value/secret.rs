@@ -24,9 +24,12 @@ pub enum Secret {
 /// A secret that is not where it should be.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
-    /// The variable is not set, or is empty.
+    /// The variable is not set.
     #[error("the environment variable {0} is not set")]
     Env(String),
+    /// The variable is set, and has nothing in it.
+    #[error("the environment variable {0} is empty")]
+    EmptyEnv(String),
     /// The file cannot be read.
     #[error("the file {} cannot be read", .0.display())]
     File(PathBuf, #[source] std::io::Error),
@@ -44,10 +47,10 @@ impl Secret {
     pub fn reveal(&self, folder: &Path) -> Result<String, SecretError> {
         match self {
             Self::Literal(secret) => Ok(secret.clone()),
-            Self::Env(name) => {
-                let value = std::env::var(name).ok().filter(|value| !value.is_empty());
-                value.ok_or_else(|| SecretError::Env(name.clone()))
-            }
+            Self::Env(name) => match std::env::var(name) {
+                Ok(value) if value.is_empty() => Err(SecretError::EmptyEnv(name.clone())),
+                value => value.map_err(|_| SecretError::Env(name.clone())),
+            },
             Self::File(path) => {
                 let path = folder.join(path);
                 match std::fs::read_to_string(&path) {

@@ -33,16 +33,23 @@ pub struct PathPattern {
     steps: Vec<Step>,
 }
 
-/// A text that is no path.
+/// So many characters of a text are quoted.
+const QUOTED: usize = 80;
+
+/// What an object is, and what tells it apart from others.
+const IDENTITY: &[&str] = &[
+    "apiVersion",
+    "kind",
+    "metadata.name",
+    "metadata.namespace",
+    "metadata.uid",
+    "metadata.resourceVersion",
+];
+
+/// A text that is no path, or not one for this purpose.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "`{text}` is not a path: {reason} at character {at} (expected for example `spec.containers[*].image`)"
-)]
-pub struct InvalidPattern {
-    text: String,
-    reason: &'static str,
-    at: usize,
-}
+#[error("{0}")]
+pub struct InvalidPattern(String);
 
 /// One step of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,6 +74,17 @@ impl PathPattern {
     /// Whether `path` is what this names, or lies below it.
     pub fn covers(&self, path: &Path) -> bool {
         self.follow(path).is_some_and(<[Step]>::is_empty)
+    }
+
+    /// Refuses to hide what an object is.
+    pub(crate) fn may_hide(&self) -> Result<(), InvalidPattern> {
+        let covered = |name: &&&str| name.parse().is_ok_and(|path| self.covers(&path));
+        IDENTITY.iter().find(covered).map_or(Ok(()), |identity| {
+            Err(InvalidPattern(format!(
+                "`{}` would hide `{identity}`, which tells objects apart: name the field with the value, such as `metadata.annotations`",
+                quoted(&self.text)
+            )))
+        })
     }
 
     /// The rest of the pattern when `path` leads towards what it names.
@@ -158,11 +176,16 @@ impl FromStr for PathPattern {
         let mut rest = text;
         let mut steps = Vec::new();
         let mut dotted = rest.strip_prefix('.').inspect(|after| rest = after).is_some();
-        let invalid = |reason, rest: &str| InvalidPattern {
-            text: text.to_owned(),
-            reason,
-            at: text.chars().count() - rest.chars().count() + 1,
+        let invalid = |reason: &str, rest: &str| {
+            let at = text.chars().count() - rest.chars().count() + 1;
+            InvalidPattern(format!(
+                "`{}` is not a path: {reason} at character {at} (expected for example `spec.containers[*].image`)",
+                quoted(text)
+            ))
         };
+        if let Some(form) = in_our_form(text) {
+            return Err(invalid(&format!("expected `{}`", quoted(&form)), rest));
+        }
         while !rest.is_empty() {
             if let Some(after) = rest.strip_prefix('[') {
                 let (name, after) =
@@ -195,6 +218,28 @@ impl FromStr for PathPattern {
         }
         Ok(Self { text: text.to_owned(), steps })
     }
+}
+
+/// The beginning of a text that may be of any length.
+fn quoted(text: &str) -> String {
+    match text.char_indices().nth(QUOTED) {
+        Some((end, _)) => format!("{}...", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
+/// A JSON pointer (`/spec/token`), or a path as kubectl (`{.spec.token}`) or JSONPath (`$.spec.token`) has it, as one of ours. `None`
+/// for any other text.
+fn in_our_form(text: &str) -> Option<String> {
+    let first = text.split(['.', '[', '#']).next().unwrap_or_default();
+    if first.contains('/') {
+        let names = text.split('/').filter(|name| !name.is_empty());
+        let names = names.map(|name| name.replace("~1", "/").replace("~0", "~"));
+        let segments = names.map(|name| name.parse().map_or(Segment::Field(name), Segment::Index));
+        return Some(segments.collect::<Path>().to_string());
+    }
+    matches!(first, "$" | "{" | "{$")
+        .then(|| text.trim_matches(['{', '}', '$']).trim_start_matches('.').to_owned())
 }
 
 /// The content of a bracket that was just opened, and what follows it.

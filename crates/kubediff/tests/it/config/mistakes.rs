@@ -199,6 +199,68 @@ noise:
     );
 }
 
+/// The third attack: paths in other notations hide nothing, and an object without its name is none.
+#[test]
+fn k3_paths_that_hide_nothing_or_what_an_object_is_are_refused() {
+    check(
+        "\
+hide:
+  - path: $.spec.token
+  - path: /spec/containers/0/env
+  - path: /metadata/annotations/example.com~1team
+  - path: \"{.spec.token}\"
+noise:
+  ignore:
+    - paths: [spec/replicas]
+",
+        expect![[r#"
+            kubediff.yaml:2:11: hide[0].path: `$.spec.token` is not a path: expected `spec.token` at character 1 (expected for example `spec.containers[*].image`)
+            kubediff.yaml:3:11: hide[1].path: `/spec/containers/0/env` is not a path: expected `spec.containers[0].env` at character 1 (expected for example `spec.containers[*].image`)
+            kubediff.yaml:4:11: hide[2].path: `/metadata/annotations/example.com~1team` is not a path: expected `metadata.annotations["example.com/team"]` at character 1 (expected for example `spec.containers[*].image`)
+            kubediff.yaml:5:11: hide[3].path: `{.spec.token}` is not a path: expected `spec.token` at character 1 (expected for example `spec.containers[*].image`)
+            kubediff.yaml:8:15: noise.ignore[0].paths[0]: `spec/replicas` is not a path: expected `spec.replicas` at character 1 (expected for example `spec.containers[*].image`)
+        "#]],
+    );
+    check(
+        "\
+hide:
+  - path: metadata
+  - path: '*'
+  - path: meta*.n*
+  - {resource: cm, path: kind}
+  - path: .metadata.uid
+",
+        expect![[r#"
+            kubediff.yaml:2:11: hide[0].path: `metadata` would hide `metadata.name`, which tells objects apart: name the field with the value, such as `metadata.annotations`
+            kubediff.yaml:3:11: hide[1].path: `*` would hide `apiVersion`, which tells objects apart: name the field with the value, such as `metadata.annotations`
+            kubediff.yaml:4:11: hide[2].path: `meta*.n*` would hide `metadata.name`, which tells objects apart: name the field with the value, such as `metadata.annotations`
+            kubediff.yaml:5:26: hide[3].path: `kind` would hide `kind`, which tells objects apart: name the field with the value, such as `metadata.annotations`
+            kubediff.yaml:6:11: hide[4].path: `.metadata.uid` would hide `metadata.uid`, which tells objects apart: name the field with the value, such as `metadata.annotations`
+        "#]],
+    );
+    let text =
+        "hide: [{path: metadata.annotations}, {path: '*.token'}, {path: metadata.ownerReferences.uid}]";
+    assert!(Config::of_text(text, "kubediff.yaml").is_ok());
+}
+
+/// The third attack: `config check` said valid, and `serve` ended at once.
+#[test]
+fn k6_literals_that_no_request_can_have_are_refused() {
+    check(
+        "\
+sinks:
+  a: {webhook: {url: \"https://user:S3KRET@host:99999/\"}}
+  b: {webhook: {url: \"https://host:8443/\", headers: {X-Team: \"S3KRET\\r\\nY: z\", X-Other: fine}}}
+  c: {slack: {webhook: \"https://host:port/S3KRET\"}}
+",
+        expect![[r#"
+            kubediff.yaml:2:22: sinks.a.webhook.url: expected an address: its host or its port is none
+            kubediff.yaml:3:62: sinks.b.webhook.headers.X-Team: HTTP does not allow this value of a header
+            kubediff.yaml:4:24: sinks.c.slack.webhook: expected an address: its host or its port is none
+        "#]],
+    );
+}
+
 #[test]
 fn sinks_that_lack_something() {
     check(
@@ -444,6 +506,7 @@ fn k1_a_file_has_one_purpose_whatever_its_name_is() {
         ("", "logs"),
         ("", "pipe"),
         ("", "/dev/null"),
+        ("keyFile: logs", "changes.log"),
     ] {
         all += &format!("{settings} {sink}: {}\n", said(settings, sink));
     }
@@ -467,7 +530,19 @@ fn k1_a_file_has_one_purpose_whatever_its_name_is() {
          logs: sinks.a.file.path: this is no regular file but a folder, a pipe, a socket or a device: choose another file, or the sink `stdout`
          pipe: sinks.a.file.path: this is no regular file but a folder, a pipe, a socket or a device: choose another file, or the sink `stdout`
          /dev/null: sinks.a.file.path: this is no regular file but a folder, a pipe, a socket or a device: choose another file, or the sink `stdout`
+        keyFile: logs changes.log: keyFile: this is no regular file but a folder, a pipe, a socket or a device: choose another file
     "#]].assert_eq(&all);
+}
+
+#[test]
+fn a_folder_is_no_history() {
+    let text = format!("history: {{path: {}}}\n", std::env::temp_dir().display());
+    check(
+        &text,
+        expect![[r#"
+        kubediff.yaml:1:17: history.path: this is no regular file but a folder, a pipe, a socket or a device: choose another file
+    "#]],
+    );
 }
 
 #[test]

@@ -129,8 +129,10 @@ sinks:
       headers: {Authorization: Bearer not-for-logs, X-Team: shop}
   forgotten:
     stdout:
+  old:
+    webhook: {url: "https://user:not-for-logs@bus.example.com"}
 routes:
-  - sinks: [ops, bus]
+  - sinks: [ops, bus, old]
   - match: {changes: [deleted]}
     sinks: [ops]
 "##;
@@ -140,7 +142,8 @@ routes:
         kubediff.yaml:5:14: sinks.ops.slack.token: a secret stands in the file, for all who may read it: put it into an environment variable or a file of its own, and write `{env: NAME}` or `{file: PATH}` here
         kubediff.yaml:10:32: sinks.bus.webhook.headers.Authorization: a secret stands in the file, for all who may read it: put it into an environment variable or a file of its own, and write `{env: NAME}` or `{file: PATH}` here
         kubediff.yaml:12:5: sinks.forgotten: no route leads to this sink: name it in the `sinks` of a route, or take it out
-        kubediff.yaml:15:5: routes[1]: no change gets here: routes[0] takes all of them; move it to the end, or let it `continue: true`
+        kubediff.yaml:14:20: sinks.old.webhook.url: a secret stands in the file, for all who may read it: put it into an environment variable or a file of its own, and write `{env: NAME}` or `{file: PATH}` here
+        kubediff.yaml:17:5: routes[1]: no change gets here: routes[0] takes all of them; move it to the end, or let it `continue: true`
     "#]].assert_eq(&said);
     assert!(!format!("{loaded:?}").contains("not-for-logs"));
     assert!(!serde_json::to_string(&loaded.config).unwrap().contains("not-for-logs"));
@@ -171,6 +174,17 @@ fn secrets_are_read_from_files_and_the_environment() {
         the file /nope/token cannot be read"#]]
     .assert_eq(&said.join("\n"));
     assert!(reveal(Secret::File("nothing".into())).unwrap_err().to_string().ends_with("nothing is empty"));
+}
+
+#[test]
+fn a_variable_that_is_empty_is_set() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("kubediff.yaml");
+    std::fs::write(&file, "listenToken: {env: NOTHING}\n").unwrap();
+    let mut serve = std::process::Command::new(env!("CARGO_BIN_EXE_kubediff"));
+    let ended = serve.args(["serve", "--config"]).arg(&file).env("NOTHING", "").output().unwrap();
+    let said = String::from_utf8(ended.stderr).unwrap();
+    assert!(said.contains("the environment variable NOTHING is empty"), "{said}");
 }
 
 #[test]

@@ -207,6 +207,28 @@ fn k3_a_second_command_waits_for_the_first_and_writes_through_no_link() {
     drop(world);
 }
 
+#[test]
+fn k3_what_an_object_is_cannot_be_masked() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("history.db");
+    fill(&path);
+    for (masked, why) in
+        [("metadata.n*", "would hide `metadata.name`"), ("$.data.token", "expected `data.token`")]
+    {
+        let said = run(&path, &["history", "scrub", path.to_str().unwrap(), "--path", masked]);
+        assert!(said.contains(why) && said.ends_with("exit 2\n"), "{said}");
+    }
+}
+
+#[test]
+fn k5_a_path_without_end_is_not_quoted_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("history.db");
+    fill(&path);
+    let said = run(&path, &["history", "scrub", path.to_str().unwrap(), "--path", &"[".repeat(10_000)]);
+    assert!(said.len() < 1_000 && said.contains("is not a path") && said.ends_with("exit 2\n"), "{said}");
+}
+
 /// The command beside a process that has the file, after it has left its order in the file with this name.
 fn ask_beside(path: &Path) -> (JoinHandle<String>, PathBuf) {
     let file = path.to_owned();
