@@ -1,4 +1,4 @@
-//! The outcome of a batch: a delivery tells five apart.
+//! The outcome of a batch: a delivery tells four apart.
 
 use std::time::Duration;
 
@@ -12,14 +12,9 @@ pub enum Answer {
         /// How long, if it says so (`Retry-After`).
         wait: Option<Duration>,
     },
-    /// The sink did not answer, or failed: whether it has the batch is unknown.
+    /// The sink did not answer, or failed, or its address or the credentials are wrong: a record is to blame only if the sink takes others.
     Unavailable {
-        /// For people: "connection refused", "500".
-        reason: Box<str>,
-    },
-    /// The sink takes nothing from this program: its address or the credentials are wrong. No record is to blame.
-    Closed {
-        /// For people: "401".
+        /// For people: "connection refused", "401", "500".
         reason: Box<str>,
     },
     /// The sink does not take this batch.
@@ -46,11 +41,10 @@ impl Answer {
         match (status, retry_after) {
             (200..=299, _) => Self::Accepted,
             (429, wait) | (503, wait @ Some(_)) => Self::Busy { wait },
-            // Redirects are not followed: they would carry credentials to another host.
-            (300..=399 | 401..=405 | 407 | 410 | 421 | 426 | 511, _) => Self::Closed { reason: reason() },
-            // The server gave up waiting for the request, or does not dare to replay it.
-            (408 | 425, _) => Self::Unavailable { reason: reason() },
+            // The address or the credentials are wrong, or the server gave up waiting for the request (408), or does not dare to replay it (425).
+            (401..=405 | 407 | 408 | 410 | 421 | 425 | 426, _) => Self::Unavailable { reason: reason() },
             (400..=499, _) => Self::Refused { reason: reason() },
+            // Redirects are not followed: they would carry credentials to another host.
             _ => Self::Unavailable { reason: reason() },
         }
     }

@@ -1,7 +1,7 @@
 //! The state machine: what to do next, and what an answer means.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use fastrand::Rng;
 
@@ -76,7 +76,8 @@ pub struct Delivery {
     window: Window,
     /// The newest record of the log.
     newest: u64,
-    is_reading: bool,
+    /// The number after which records are being read.
+    reading: Option<u64>,
     flight: Option<Flight>,
     late: VecDeque<Late>,
     /// The outcome to be stored, and the position that was stored last.
@@ -86,12 +87,20 @@ pub struct Delivery {
     missing: HashMap<u64, Vec<u64>>,
     /// How many dead letters there are.
     dead: u64,
-    /// Nothing is sent before.
+    /// Nothing is sent before, and nothing of suspect namespaces.
     closed_until: Option<Instant>,
+    suspects_until: Option<Instant>,
     trouble: Option<Trouble>,
-    suspicion: Suspicion,
-    /// How often the sink has accepted something.
+    /// How often the sink has failed since it accepted something.
+    failed: u32,
+    /// How often a record was sent alone, and when a dead letter was.
+    turn: u64,
+    late_turn: u64,
+    /// Whether a suspect namespace has its turn: the sink has accepted a batch of others.
+    is_turn_of_suspects: bool,
+    /// How often the sink has accepted something, and of which namespace last.
     accepted: u64,
+    accepted_last: Option<u64>,
     /// How often it has refused a record that was alone since then. Perhaps it refuses everything.
     refused: u32,
     /// The record that it was each time.
@@ -111,8 +120,8 @@ struct Flight {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Usual,
-    /// To see whether the sink fails with everything, or with one batch.
-    Probe,
+    /// A record of a suspect namespace, to see whether the sink takes it.
+    Alone,
     Late,
 }
 
@@ -131,14 +140,6 @@ struct Trouble {
     reason: Box<str>,
 }
 
-/// Failures since the sink accepted something, perhaps because of a record in the batch.
-#[derive(Debug, Default)]
-struct Suspicion {
-    /// The last batch that it failed with.
-    numbers: Vec<u64>,
-    times: u32,
-}
-
 impl Delivery {
     /// A delivery that begins after this position. The seed is of the waits' randomness.
     #[must_use]
@@ -148,7 +149,7 @@ impl Delivery {
             random: Rng::with_seed(seed),
             window: Window::new(position),
             newest: position,
-            is_reading: false,
+            reading: None,
             flight: None,
             late: VecDeque::new(),
             settled: Settled { position, ..Settled::default() },
@@ -156,9 +157,14 @@ impl Delivery {
             missing: HashMap::new(),
             dead: 0,
             closed_until: None,
+            suspects_until: None,
             trouble: None,
-            suspicion: Suspicion::default(),
+            failed: 0,
+            turn: 0,
+            late_turn: 0,
+            is_turn_of_suspects: false,
             accepted: 0,
+            accepted_last: None,
             refused: 0,
             only: None,
             is_fresh: false,
@@ -190,14 +196,20 @@ impl Delivery {
     ///
     /// If the numbers do not rise. Records before the one that the error names are taken.
     pub fn read(&mut self, entries: impl IntoIterator<Item = Entry>, through: u64) -> Result<(), Disorder> {
-        self.is_reading = false;
+        let after = self.reading.take().unwrap_or(self.window.through());
         self.grown(through);
-        let read = self.window.add(entries, through);
+        let read = self.window.add(entries, after, through);
         self.settled.position = self.window.position();
         read
     }
 
-    /// Sends a dead letter again, before other records. It is a dead letter again if the sink, which accepts others, refuses it, or
+    /// Whether it has this record. What it was given may have to make room for records of other namespaces; it reads that again.
+    #[must_use]
+    pub fn holds(&self, number: u64) -> bool {
+        self.window.entry(number).is_some() || self.late.iter().any(|late| late.entry.number == number)
+    }
+
+    /// Sends a dead letter again, between other records. It is a dead letter again if the sink, which accepts others, refuses it, or
     /// fails with it [as often](Policy::refusals) as it may refuse a record.
     pub fn resend(&mut self, entry: Entry) {
         if self.late.iter().any(|late| late.entry.number == entry.number) {
@@ -230,15 +242,20 @@ impl Delivery {
         self.dead
     }
 
-    /// Why the sink does not take records at the moment, for people, and when it is tried again.
+    /// Why the sink does not take records at the moment, for people.
     #[must_use]
-    pub fn trouble(&self) -> Option<(&str, Option<Instant>)> {
-        self.trouble.as_ref().map(|trouble| (&*trouble.reason, self.closed_until))
+    pub fn trouble(&self) -> Option<&str> {
+        self.trouble.as_ref().map(|trouble| &*trouble.reason)
     }
 
-    /// Whether the sink refuses every record, so that none is to blame.
+    /// Whether the sink refuses every record, so that none is to blame: those of several namespaces, or of the one that it accepted last.
     #[must_use]
     pub fn refuses_all(&self) -> bool {
+        self.takes_nothing() && self.window.suspects(self.accepted_last)
+    }
+
+    /// Whether it has only refused for so long that suspect namespaces wait ever longer.
+    fn takes_nothing(&self) -> bool {
         self.refused >= self.policy.refusals
     }
 
@@ -252,70 +269,109 @@ impl Delivery {
             let fresh = Settled { position: self.stored, ..Settled::default() };
             return Action::Store(std::mem::replace(&mut self.settled, fresh));
         }
-        if let Some(read) = self.read_next() {
+        if let Some(read) = self.read_next(now) {
             return read;
         }
         if self.flight.is_some() {
             return Action::Wait { until: None };
         }
-        if let Some(until) = self.closed_until.filter(|until| *until > now) {
-            return Action::Wait { until: Some(until) };
+        let closed_until = self.closed_until.filter(|until| *until > now);
+        let batch = if closed_until.is_some() { None } else { self.send_next(now) };
+        if let Some(batch) = batch {
+            return Action::Send(batch);
         }
-        match self.send_next(now) {
-            Some(batch) => Action::Send(batch),
-            None => {
-                let late = self.late.front().and_then(|late| late.not_before);
-                Action::Wait { until: self.window.next_due().into_iter().chain(late).min() }
-            }
+        let catch_up = self.window.catch_up();
+        if let Some(read) = catch_up.and_then(|after| self.read_after(after)) {
+            return read;
         }
+        let suspects_until = self.suspects_until.filter(|until| *until > now);
+        let late = self.late.front().map(|late| late.not_before.max(suspects_until));
+        let due = self.window.next_due(suspects_until, self.refuses_all());
+        Action::Wait { until: due.into_iter().chain(late).min().flatten().max(closed_until) }
     }
 
-    fn read_next(&mut self) -> Option<Action> {
+    fn read_next(&mut self, now: Instant) -> Option<Action> {
         let after = self.window.through();
+        if after >= self.newest {
+            return None;
+        }
+        if !self.has_room() && self.flight.is_none() && self.window.batch(1, 0, now, false).is_empty() {
+            // Perhaps the sink takes what comes next.
+            self.window.make_room(self.policy.window / 2, self.policy.window_bytes / 2);
+        }
+        self.read_after(after)
+    }
+
+    /// In halves: not one read for each record that is settled.
+    fn has_room(&self) -> bool {
         let records = self.policy.window.saturating_sub(self.window.len());
         let bytes = self.policy.window_bytes.saturating_sub(self.window.bytes());
-        // In halves: not one read for each record that is settled.
-        let has_room = records * 2 >= self.policy.window && bytes * 2 >= self.policy.window_bytes;
-        let wants = !self.is_reading && after < self.newest && has_room;
+        records * 2 >= self.policy.window && bytes * 2 >= self.policy.window_bytes
+    }
+
+    fn read_after(&mut self, after: u64) -> Option<Action> {
+        let wants = self.reading.is_none() && self.has_room();
         wants.then(|| {
-            self.is_reading = true;
+            self.reading = Some(after);
+            let records = self.policy.window.saturating_sub(self.window.len());
+            let bytes = self.policy.window_bytes.saturating_sub(self.window.bytes());
             Action::Read { after, records, bytes }
         })
     }
 
     fn send_next(&mut self, now: Instant) -> Option<Batch> {
-        // Dead letters show nothing about a sink that refuses everything: it may refuse them for good.
-        if self.refuses_all()
-            && let Some(number) = self.window.least_refused()
+        // One try between two batches of the others.
+        let may_try = self.suspects_until.is_none_or(|until| until <= now);
+        if std::mem::take(&mut self.is_turn_of_suspects)
+            && may_try
+            && let Some(batch) = self.send_alone(now)
         {
-            return Some(self.batch(vec![number], Kind::Usual, false, now));
+            return Some(batch);
         }
-        let is_due = |late: &&Late| late.not_before.is_none_or(|time| time <= now);
-        if let Some(late) = self.late.front().filter(is_due) {
-            let numbers = vec![late.entry.number];
-            self.begin(&numbers, Kind::Late, now);
-            return Some(Batch { numbers, is_digest: false, is_late: true, missing: Vec::new() });
+        if let Some(batch) = self.send_usual(false, now) {
+            return Some(batch);
         }
-        let mut most = usize::MAX;
-        if self.suspicion.times >= self.policy.failures {
-            // First the batch's first record alone; if the sink fails with that too, a record of another object.
-            most = 1;
-            if self.suspicion.numbers.len() == 1 {
-                let suspects = self.window.objects(&self.suspicion.numbers);
-                let numbers = self.window.batch(1, usize::MAX, now, &suspects);
-                if !numbers.is_empty() {
-                    return Some(self.batch(numbers, Kind::Probe, false, now));
-                }
+        if !may_try {
+            return None;
+        }
+        // Of one namespace a batch again; if the sink fails with it, a record of each object in turn.
+        let in_turn = self.failed >= self.policy.failures || self.window.has_several_namespaces();
+        if in_turn || self.takes_nothing() || !self.late.is_empty() {
+            let batch = self.send_alone(now);
+            if batch.is_some() || in_turn || self.takes_nothing() {
+                return batch;
             }
         }
-        self.send_usual(most, now)
+        self.send_usual(true, now)
     }
 
-    fn send_usual(&mut self, most: usize, now: Instant) -> Option<Batch> {
-        let waiting = usize::try_from(self.behind()).unwrap_or(usize::MAX);
-        let is_digest = self.policy.digest_beyond.is_some_and(|most| waiting > most);
-        let most = most.min(if is_digest { self.policy.digest } else { self.policy.batch }.max(1));
-        let numbers = self.window.batch(most, self.policy.batch_bytes, now, &HashSet::new());
+    /// Sends a record of a suspect namespace, or a dead letter, in turn.
+    fn send_alone(&mut self, now: Instant) -> Option<Batch> {
+        let refuses_all = self.refuses_all();
+        let suspect = self.window.next_suspect((!refuses_all).then_some(now));
+        // Dead letters show nothing about a sink that refuses everything: it may refuse them for good.
+        let is_due = |late: &&Late| late.not_before.is_none_or(|time| time <= now);
+        let late = self.late.front().filter(is_due).map(|late| late.entry.number);
+        match (suspect, late) {
+            (Some((number, turn)), late) if refuses_all || late.is_none() || turn < self.late_turn => {
+                Some(self.batch(vec![number], Kind::Alone, false, now))
+            }
+            (_, Some(number)) => {
+                self.begin(&[number], Kind::Late, now);
+                self.late_turn = self.turn;
+                Some(Batch { numbers: vec![number], is_digest: false, is_late: true, missing: Vec::new() })
+            }
+            _ => None,
+        }
+    }
+
+    fn send_usual(&mut self, with_suspects: bool, now: Instant) -> Option<Batch> {
+        let unread = self.newest.saturating_sub(self.window.through());
+        let waiting =
+            unread + if with_suspects { self.window.len() } else { self.window.unsuspected() } as u64;
+        let is_digest = self.policy.digest_beyond.is_some_and(|most| waiting > most as u64);
+        let most = if is_digest { self.policy.digest } else { self.policy.batch }.max(1);
+        let numbers = self.window.batch(most, self.policy.batch_bytes, now, with_suspects);
         (!numbers.is_empty()).then(|| self.batch(numbers, Kind::Usual, is_digest, now))
     }
 
@@ -325,7 +381,7 @@ impl Delivery {
         if !self.missing.is_empty() {
             let mut named = HashSet::new();
             for number in &numbers {
-                let Some(object) = self.window.object(*number) else { continue };
+                let Some(Entry { object, .. }) = self.window.entry(*number) else { continue };
                 if let (Some(dead), true) = (self.missing.get(&object), named.insert(object)) {
                     missing.push((*number, dead.clone()));
                 }
@@ -338,6 +394,10 @@ impl Delivery {
     fn begin(&mut self, numbers: &[u64], kind: Kind, now: Instant) {
         self.flight = Some(Flight { numbers: numbers.to_vec(), kind });
         self.closed_until = Some(now + self.policy.pace);
+        if let [number] = *numbers {
+            self.turn += 1;
+            self.window.tried(number, self.turn);
+        }
     }
 
     /// Takes what came of the batch that is under way. Without one, there is nothing to answer.
@@ -352,9 +412,11 @@ impl Delivery {
                     let number = flight.numbers.first().copied();
                     self.only = number.filter(|_| self.refused == 0 || self.only == number);
                     self.refused += 1;
-                    if self.refuses_all() {
+                    if self.takes_nothing() {
                         self.trouble = before.filter(|_| self.refused > self.policy.refusals);
-                        self.fail(format!("it refuses every record: {reason}").into(), None, now);
+                        let what = if self.refuses_all() { "every record" } else { "some records" };
+                        self.suspects_until =
+                            Some(self.fail(format!("it refuses {what}: {reason}").into(), now));
                     } else {
                         let reason = format!("it refuses a record: {reason}").into();
                         self.trouble = Some(Trouble { times: 0, reason });
@@ -362,38 +424,38 @@ impl Delivery {
                 }
             }
             Answer::Busy { wait } => {
-                let asked = wait.map(|wait| wait.min(self.policy.longest_asked_wait));
-                self.fail("the sink asks to wait".into(), asked, now);
+                let until = self.fail("the sink asks to wait".into(), now);
+                let asked = wait.map(|wait| now + wait.min(self.policy.longest_asked_wait));
+                self.closed_until = self.closed_until.max(Some(asked.unwrap_or(until)));
             }
-            Answer::Closed { reason } => self.fail(reason, None, now),
             Answer::Unavailable { reason } => {
-                self.suspect(flight, &reason, now);
-                self.fail(reason, None, now);
+                self.suspect(&flight, &reason, now);
+                let until = self.fail(reason, now);
+                self.suspects_until = Some(until);
+                // Records of namespaces that are not suspect show best whether the sink fails with everything.
+                if flight.kind == Kind::Usual {
+                    let soon = until.min(now + self.policy.first_wait);
+                    self.closed_until = self.closed_until.max(Some(soon));
+                }
             }
         }
         self.settled.position = self.window.position();
     }
 
     /// The sink failed, with this batch or with everything.
-    fn suspect(&mut self, flight: Flight, reason: &str, now: Instant) {
-        match flight.kind {
-            Kind::Probe => self.suspicion = Suspicion::default(),
-            Kind::Usual => {
-                let times = self.suspicion.times + 1;
-                self.suspicion = Suspicion { numbers: flight.numbers, times };
-            }
-            Kind::Late => {
-                let Some(late) = self.late.front_mut() else { return };
-                late.failures += 1;
-                if late.failures >= self.policy.refusals {
-                    self.refused(&flight, reason, self.accepted, now);
-                }
+    fn suspect(&mut self, flight: &Flight, reason: &str, now: Instant) {
+        if flight.kind != Kind::Late {
+            self.failed += 1;
+            self.window.failed(&flight.numbers);
+        } else if let Some(late) = self.late.front_mut() {
+            late.failures += 1;
+            if late.failures >= self.policy.refusals {
+                self.refused(flight, reason, self.accepted, now);
             }
         }
     }
 
     fn accepted(&mut self, flight: Flight, now: Instant) {
-        let reason = self.trouble.take().map(|trouble| trouble.reason);
         // Each of these is blamed, or not, while the sink is known to accept others.
         if self.refuses_all() {
             self.window.try_all();
@@ -401,31 +463,40 @@ impl Delivery {
         self.late.iter_mut().for_each(|late| late.not_before = None);
         let before = self.accepted;
         (self.accepted, self.refused, self.is_fresh, self.given_up) = (before + 1, 0, true, None);
+        let reason = self.trouble.take().map(|trouble| trouble.reason).unwrap_or_default();
+        self.failed = 0;
+        self.is_turn_of_suspects = flight.kind == Kind::Usual;
+        let soon = self.is_turn_of_suspects.then(|| now + self.policy.first_wait);
+        self.suspects_until = self.suspects_until.min(soon);
         if flight.kind == Kind::Late {
-            if let Some(Late { entry, .. }) = self.late.pop_front()
-                && let Some(missing) = self.missing.get_mut(&entry.object)
-            {
-                missing.retain(|number| *number != entry.number);
-                if missing.is_empty() {
-                    self.missing.remove(&entry.object);
+            if let Some(Late { entry, .. }) = self.late.pop_front() {
+                self.trust(entry.namespace);
+                if let Some(missing) = self.missing.get_mut(&entry.object) {
+                    missing.retain(|number| *number != entry.number);
+                    if missing.is_empty() {
+                        self.missing.remove(&entry.object);
+                    }
                 }
             }
             self.dead = self.dead.saturating_sub(1);
             self.settled.resent.extend(flight.numbers);
-            return;
-        }
-        for number in &flight.numbers {
-            if let Some(object) = self.window.object(*number) {
-                self.missing.remove(&object);
+        } else {
+            for number in &flight.numbers {
+                let Some(entry) = self.window.settle(*number) else { continue };
+                self.trust(entry.namespace);
+                self.missing.remove(&entry.object);
             }
-            self.window.settle(*number);
         }
-        let suspicion = std::mem::take(&mut self.suspicion);
-        if flight.kind == Kind::Probe {
-            let reason = reason.unwrap_or_default();
-            let suspects = Flight { numbers: suspicion.numbers, kind: Kind::Usual };
-            self.refused(&suspects, &format!("{reason}, {} times in a row", suspicion.times), before, now);
+        for (number, times) in self.window.take_failed(self.policy.failures) {
+            let failed = Flight { numbers: vec![number], kind: Kind::Alone };
+            self.refused(&failed, &format!("{reason}, {times} times in a row"), before, now);
         }
+    }
+
+    /// The sink has accepted something of the namespace.
+    fn trust(&mut self, namespace: u64) {
+        self.window.trust(namespace);
+        self.accepted_last = Some(namespace);
     }
 
     /// Halves a batch; sets a record that was alone aside, or gives it up. Returns whether a record was given up. The sink had accepted
@@ -434,7 +505,7 @@ impl Delivery {
         if flight.kind == Kind::Late {
             return self.refused_late(reason, now);
         }
-        self.suspicion = Suspicion::default();
+        self.failed = 0;
         let [number] = flight.numbers[..] else {
             for number in &flight.numbers {
                 self.window.limit_batch(*number, flight.numbers.len().div_ceil(2));
@@ -456,8 +527,11 @@ impl Delivery {
         if !takes_others {
             self.given_up = Some(now);
         }
-        if let Some(object) = self.window.object(number) {
-            self.window.settle(number);
+        if let Some(Entry { object, namespace, .. }) = self.window.settle(number) {
+            if takes_others {
+                // This record was to blame.
+                self.window.trust(namespace);
+            }
             self.remember_missing(object, number);
             self.dead += 1;
             self.bury(number, object, reason);
@@ -484,11 +558,10 @@ impl Delivery {
         self.settled.dead.push(DeadLetter { number, object, reason: reason.into() });
     }
 
-    /// Sends nothing for as long as the sink asked, or ever longer.
-    fn fail(&mut self, reason: Box<str>, asked: Option<Duration>, now: Instant) {
+    /// There is trouble. Returns until when to wait: ever longer.
+    fn fail(&mut self, reason: Box<str>, now: Instant) -> Instant {
         let times = self.trouble.as_ref().map_or(1, |trouble| trouble.times.saturating_add(1));
-        let wait = asked.unwrap_or_else(|| self.policy.wait(times, &mut self.random));
-        self.closed_until = Some((now + wait).max(self.closed_until.unwrap_or(now)));
         self.trouble = Some(Trouble { times, reason });
+        now + self.policy.wait(times, &mut self.random)
     }
 }

@@ -128,6 +128,7 @@ impl<L: Log, S: Sink> Driver<L, S> {
                     let page = self.log.read(after, records, bytes).await.map_err(DriveError::Log)?;
                     self.delivery.read(page.records.iter().map(|record| record.entry), page.through)?;
                     held.take(edition, page.records);
+                    held.keep(|number| self.delivery.holds(number));
                 }
                 Action::Send(batch) => {
                     read_again(&self.log, &batch, &mut held).await?;
@@ -181,7 +182,7 @@ impl<L: Log, S: Sink> Driver<L, S> {
 
 fn tell(delivery: &Delivery, status: &watch::Sender<Status>, taken: u64, is_slow: bool) {
     let slow = || format!("it has been busy with one batch for {} s", SLOW.as_secs()).into();
-    let trouble = delivery.trouble().map(|(reason, _)| reason.into());
+    let trouble = delivery.trouble().map(Into::into);
     let new = Status {
         position: delivery.position(),
         behind: delivery.behind(),
@@ -221,6 +222,10 @@ impl Held {
 
     fn is_of(&self, number: u64, edition: u64) -> bool {
         self.0.get(&number).is_some_and(|(read, _)| *read == edition)
+    }
+
+    fn keep(&mut self, is_held: impl Fn(u64) -> bool) {
+        self.0.retain(|number, _| is_held(*number));
     }
 
     fn forget(&mut self, numbers: impl IntoIterator<Item = u64>) {

@@ -14,7 +14,7 @@
 //! delivery.grown(2); // The log has records up to number 2.
 //!
 //! let Action::Read { after: 0, .. } = delivery.next(now) else { panic!() };
-//! let read = [(1, 7), (2, 8)].map(|(number, object)| Entry { number, object, bytes: 900 });
+//! let read = [(1, 7), (2, 8)].map(|(number, object)| Entry { number, object, namespace: 0, bytes: 900 });
 //! delivery.read(read, 2)?;
 //!
 //! let Action::Send(batch) = delivery.next(now) else { panic!() };
@@ -33,11 +33,17 @@
 //! - **In order per object**: no record is sent before the earlier ones of its object were accepted or became dead letters. The next
 //!   record of the object then names what is missing ([`Batch::missing`]).
 //! - **A sink that is down loses nothing**: a record becomes a dead letter only if the sink refuses it alone, or fails with it
-//!   again and again while it takes records of other objects.
+//!   again and again while it takes others.
+//! - **No namespace holds up the others**: a namespace is suspect while the sink refuses a record of it, or fails with one, and accepts
+//!   none. Batches have no records of suspect namespaces; between two batches, one of those is tried alone. They wait ever longer when
+//!   nothing else is accepted, and the first record of any other namespace need not.
 //! - **Bounded memory**: at most [`Policy::window`] records and [`Policy::window_bytes`] bytes are held.
 //!
-//! One limit: a record with which the sink always fails looks like a sink that is down as long as all records that are held are of
-//! its object. The delivery waits then, and loses nothing.
+//! Records of suspect namespaces make room in memory, and are read again. The position waits for them: after a crash, what was
+//! accepted after it is sent again.
+//!
+//! One limit: a record with which the sink always fails looks like a sink that is down as long as no other object has records. The
+//! delivery waits then, and loses nothing.
 //!
 //! # With I/O
 //!

@@ -27,8 +27,8 @@ pub struct Policy {
     /// How long a sink may refuse everything before a record is a dead letter all the same, and one more after each such time; 6 h by
     /// default.
     pub longest_refusal: Duration,
-    /// How often in a row the sink may fail with the same batch, before other batches are tried to find out whether it fails with
-    /// everything; 3 by default.
+    /// How often in a row the sink may fail with the same batch of one namespace, before its records are tried alone and in turn, and how
+    /// often with a record alone, while it takes others, before that counts as a refusal; 3 by default. Namespaces are tried in turn at once.
     pub failures: u32,
     /// The wait after the first failure; 1 s by default. It doubles with each further one, and is up to a half shorter, at random.
     pub first_wait: Duration,

@@ -130,7 +130,7 @@ impl Slack {
         let url = self
             .api
             .join("chat.postMessage")
-            .map_err(|_| Answer::Closed { reason: "no such address".into() })?;
+            .map_err(|_| Answer::Unavailable { reason: "no such address".into() })?;
         let request = self.client.post(url).bearer_auth(token);
         let response = client::send(request.json(&message(Some(channel), thread, text))).await?;
         match client::judge(&response) {
@@ -179,13 +179,10 @@ fn judge(error: Option<Box<str>>) -> Answer {
     let reason = error.unwrap_or_default();
     match &*reason {
         "ratelimited" | "rate_limited" => Answer::Busy { wait: None },
-        "internal_error" | "fatal_error" | "service_unavailable" | "request_timeout" | "" => {
-            Answer::Unavailable { reason }
-        }
         "msg_too_long" | "no_text" | "invalid_arguments" | "invalid_charset" | "thread_not_found" => {
             Answer::Refused { reason }
         }
-        // Of the token, the channel or the workspace: no message is to blame.
-        _ => Answer::Closed { reason },
+        // Of the server, the token, the channel or the workspace.
+        _ => Answer::Unavailable { reason },
     }
 }

@@ -1,6 +1,6 @@
 //! The records between the position and the newest one that was read: which of them may be sent now.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::time::Instant;
 
 /// A record of the log, as much of it as a delivery needs.
@@ -10,6 +10,9 @@ pub struct Entry {
     pub number: u64,
     /// Its object. Two objects with the same number here wait for each other, and nothing worse.
     pub object: u64,
+    /// Its object's namespace: what the sink does not take of one namespace does not hold up the others. Objects of no namespace
+    /// share a number.
+    pub namespace: u64,
     /// Its size in a batch, in bytes.
     pub bytes: usize,
 }
@@ -31,6 +34,11 @@ pub(crate) struct Window {
     bytes: usize,
     /// Everything up to here was read.
     through: u64,
+    /// The suspect namespaces: the sink did not take a record of each, and has accepted none since. Their values are the turns in which a
+    /// record of them was last tried alone.
+    suspects: HashMap<u64, u64>,
+    /// By namespace that had to make room: its records to be read again. The last number stands for all from there on.
+    again: HashMap<u64, BTreeSet<u64>>,
 }
 
 #[derive(Debug)]
@@ -38,6 +46,10 @@ struct Slot {
     entry: Entry,
     /// How often the sink refused the record when it was alone, if ever.
     refusals: Option<Refusals>,
+    /// How often the sink failed with the record when it was alone.
+    failures: u32,
+    /// The turn in which it was last tried alone.
+    tried: u64,
     /// The largest batch that it may be in: batches that were refused are halved.
     largest_batch: usize,
     not_before: Option<Instant>,
@@ -54,6 +66,10 @@ pub(crate) struct Refusals {
 }
 
 impl Slot {
+    fn new(entry: Entry) -> Self {
+        Self { entry, refusals: None, failures: 0, tried: 0, largest_batch: usize::MAX, not_before: None }
+    }
+
     fn is_due(&self, now: Instant) -> bool {
         self.not_before.is_none_or(|time| time <= now)
     }
@@ -61,7 +77,8 @@ impl Slot {
 
 impl Window {
     pub(crate) fn new(position: u64) -> Self {
-        Self { slots: VecDeque::new(), bytes: 0, through: position }
+        let (suspects, again) = (HashMap::new(), HashMap::new());
+        Self { slots: VecDeque::new(), bytes: 0, through: position, suspects, again }
     }
 
     /// Everything up to here was read.
@@ -79,35 +96,88 @@ impl Window {
 
     /// Everything up to here is settled.
     pub(crate) fn position(&self) -> u64 {
-        self.slots.front().map_or(self.through, |slot| slot.entry.number - 1)
+        let first = self.slots.front().map_or(self.through, |slot| slot.entry.number - 1);
+        self.again.values().filter_map(BTreeSet::first).fold(first, |first, number| first.min(number - 1))
     }
 
-    /// Takes records in, which come after those that it has, and all of those up to `through`.
+    /// Takes records in, which come after those that it has, and all of those between `after` and `through`.
     pub(crate) fn add(
         &mut self,
         entries: impl IntoIterator<Item = Entry>,
+        after: u64,
         through: u64,
     ) -> Result<(), Disorder> {
+        let hungry = self.hungry(after);
+        let (mut last, mut disorder) = (after, Ok(()));
         for entry in entries {
-            if entry.number <= self.through {
-                return Err(Disorder { number: entry.number, after: self.through });
+            if entry.number <= last {
+                disorder = Err(Disorder { number: entry.number, after: last });
+                break;
             }
-            self.through = entry.number;
-            self.bytes += entry.bytes;
-            self.slots.push_back(Slot { entry, refusals: None, largest_batch: usize::MAX, not_before: None });
+            last = entry.number;
+            let is_wanted = match self.again.get(&entry.namespace) {
+                None => entry.number > self.through,
+                Some(again) if again.last() > Some(&entry.number) && !again.contains(&entry.number) => false,
+                Some(_) => hungry.contains(&entry.namespace),
+            };
+            if is_wanted {
+                self.bytes += entry.bytes;
+                let place = self.slots.partition_point(|slot| slot.entry.number < entry.number);
+                self.slots.insert(place, Slot::new(entry));
+            }
         }
+        let through = if disorder.is_ok() { last.max(through) } else { last };
         self.through = self.through.max(through);
-        Ok(())
+        for (_, again) in self.again.iter_mut().filter(|(name, _)| hungry.contains(name)) {
+            *again = again.split_off(&(through + 1));
+            if again.is_empty() {
+                again.insert(through + 1);
+            }
+        }
+        self.again.retain(|_, again| again.first() <= Some(&self.through));
+        disorder
     }
 
-    /// The first records that may be sent together now, none of these objects.
-    pub(crate) fn batch(&self, most: usize, bytes: usize, now: Instant, without: &HashSet<u64>) -> Vec<u64> {
+    /// The namespaces to be read again after this number: a suspect one only when nothing of it is in memory, so that it leaves room.
+    fn hungry(&self, after: u64) -> HashSet<u64> {
+        let held: HashSet<u64> = self.slots.iter().map(|slot| slot.entry.namespace).collect();
+        let is_hungry = |name: &u64| !self.suspects.contains_key(name) || !held.contains(name);
+        let again = self.again.iter().filter(|(_, again)| again.first() > Some(&after));
+        again.map(|(name, _)| *name).filter(is_hungry).collect()
+    }
+
+    /// After which number to read again.
+    pub(crate) fn catch_up(&self) -> Option<u64> {
+        let hungry = self.hungry(0);
+        let again = hungry.iter().filter_map(|name| self.again.get(name)?.first()).min();
+        again.map(|number| number - 1)
+    }
+
+    /// Keeps so much, without the youngest records of the namespaces that take most. They will be read again.
+    pub(crate) fn make_room(&mut self, records: usize, bytes: usize) {
+        while self.slots.len() > records || self.bytes > bytes {
+            let mut shares = HashMap::new();
+            for Slot { entry, .. } in &self.slots {
+                *shares.entry(entry.namespace).or_insert(0) += entry.bytes;
+            }
+            let Some((most, _)) = shares.into_iter().max_by_key(|(_, bytes)| *bytes) else { return };
+            let Some(place) = self.slots.iter().rposition(|slot| slot.entry.namespace == most) else {
+                return;
+            };
+            let Some(Slot { entry, .. }) = self.slots.remove(place) else { return };
+            self.bytes -= entry.bytes;
+            self.again.entry(most).or_insert_with(|| BTreeSet::from([self.through + 1])).insert(entry.number);
+        }
+    }
+
+    /// The first records that may be sent together now; those of suspect namespaces only if `with_suspects`.
+    pub(crate) fn batch(&self, most: usize, bytes: usize, now: Instant, with_suspects: bool) -> Vec<u64> {
         let (mut most, mut bytes_left) = (most, bytes);
-        let mut blocked = without.clone();
+        let mut blocked = HashSet::new();
         let mut batch = Vec::new();
         for slot in &self.slots {
-            let Entry { number, object, bytes } = slot.entry;
-            if blocked.contains(&object) {
+            let Entry { number, object, bytes, .. } = slot.entry;
+            if blocked.contains(&object) || (!with_suspects && self.is_suspect(slot)) {
                 continue;
             }
             if !slot.is_due(now) {
@@ -124,22 +194,96 @@ impl Window {
         batch
     }
 
-    /// When a record that waits may be sent.
-    pub(crate) fn next_due(&self) -> Option<Instant> {
-        self.slots.iter().filter_map(|slot| slot.not_before).min()
+    /// The first record of each object.
+    fn first(&self) -> impl Iterator<Item = &Slot> {
+        let mut objects = HashSet::new();
+        self.slots.iter().filter(move |slot| objects.insert(slot.entry.object))
     }
 
-    pub(crate) fn object(&self, number: u64) -> Option<u64> {
-        Some(self.slots.get(self.find(number)?)?.entry.object)
+    /// The record to try alone, and the last turn of its namespace: of the suspect namespace, and in it the record, that was not
+    /// tried for longest. With a time, of those that may be sent then.
+    pub(crate) fn next_suspect(&self, now: Option<Instant>) -> Option<(u64, u64)> {
+        let may_be = |slot: &&Slot| self.is_suspect(slot) && now.is_none_or(|now| slot.is_due(now));
+        let turn = |slot: &Slot| self.suspects.get(&slot.entry.namespace).copied().unwrap_or_default();
+        let next = self.first().filter(may_be).min_by_key(|slot| (turn(slot), slot.tried))?;
+        Some((next.entry.number, turn(next)))
     }
 
-    pub(crate) fn objects(&self, numbers: &[u64]) -> HashSet<u64> {
-        numbers.iter().filter_map(|number| self.object(*number)).collect()
+    /// When a record may be sent, if those of suspect namespaces wait until then, and only for that if `refuses_all`. `None` if
+    /// one need not wait, or there is none.
+    pub(crate) fn next_due(
+        &self,
+        suspects_until: Option<Instant>,
+        refuses_all: bool,
+    ) -> Option<Option<Instant>> {
+        let due = |slot: &Slot| match self.is_suspect(slot) {
+            true if refuses_all => suspects_until,
+            true => slot.not_before.max(suspects_until),
+            false => slot.not_before,
+        };
+        self.first().map(due).min()
     }
 
-    pub(crate) fn settle(&mut self, number: u64) {
-        let slot = self.find(number).and_then(|index| self.slots.remove(index));
-        self.bytes -= slot.map_or(0, |slot| slot.entry.bytes);
+    fn is_suspect(&self, slot: &Slot) -> bool {
+        self.suspects.contains_key(&slot.entry.namespace)
+    }
+
+    /// Whether records of several namespaces wait.
+    pub(crate) fn has_several_namespaces(&self) -> bool {
+        let mut names = self.slots.iter().map(|slot| slot.entry.namespace);
+        names.next().is_some_and(|first| names.any(|name| name != first))
+    }
+
+    /// How many records wait that the sink has no reason not to take.
+    pub(crate) fn unsuspected(&self) -> usize {
+        self.slots.iter().filter(|slot| !self.is_suspect(slot)).count()
+    }
+
+    /// Whether this namespace is suspect, or several are. Without one, yes.
+    pub(crate) fn suspects(&self, namespace: Option<u64>) -> bool {
+        self.suspects.len() > 1 || namespace.is_none_or(|name| self.suspects.contains_key(&name))
+    }
+
+    /// The namespace is no longer suspect.
+    pub(crate) fn trust(&mut self, namespace: u64) {
+        self.suspects.remove(&namespace);
+    }
+
+    pub(crate) fn entry(&self, number: u64) -> Option<Entry> {
+        Some(self.slots.get(self.find(number)?)?.entry)
+    }
+
+    pub(crate) fn settle(&mut self, number: u64) -> Option<Entry> {
+        let slot = self.find(number).and_then(|index| self.slots.remove(index))?;
+        self.bytes -= slot.entry.bytes;
+        Some(slot.entry)
+    }
+
+    /// The record is tried alone.
+    pub(crate) fn tried(&mut self, number: u64, turn: u64) {
+        let Some(slot) = self.get_mut(number) else { return };
+        slot.tried = turn;
+        let namespace = slot.entry.namespace;
+        self.suspects.entry(namespace).and_modify(|last| *last = turn);
+    }
+
+    /// The sink failed with these records. A record that was alone stays alone, so that it takes no others with it.
+    pub(crate) fn failed(&mut self, numbers: &[u64]) {
+        for number in numbers {
+            let Some(slot) = self.get_mut(*number) else { continue };
+            let (namespace, turn) = (slot.entry.namespace, slot.tried);
+            if numbers.len() == 1 {
+                slot.failures += 1;
+                slot.largest_batch = 1;
+            }
+            self.suspects.entry(namespace).or_insert(turn);
+        }
+    }
+
+    /// The records with which the sink failed so often when they were alone, and how often. The count begins anew.
+    pub(crate) fn take_failed(&mut self, failures: u32) -> Vec<(u64, u32)> {
+        let often = self.slots.iter_mut().filter(|slot| slot.failures >= failures.max(1));
+        often.map(|slot| (slot.entry.number, std::mem::take(&mut slot.failures))).collect()
     }
 
     /// Lets the record be in batches up to this size only.
@@ -153,16 +297,11 @@ impl Window {
     pub(crate) fn refused(&mut self, number: u64, accepted: u64, now: Instant) -> Option<Refusals> {
         let slot = self.get_mut(number)?;
         let before = slot.refusals.unwrap_or(Refusals { times: 0, since: now, accepted_before: accepted });
-        slot.refusals = Some(Refusals { times: before.times + 1, ..before });
-        slot.refusals
-    }
-
-    /// Of the first record of each object, the one that was refused least.
-    pub(crate) fn least_refused(&self) -> Option<u64> {
-        let mut objects = HashSet::new();
-        let first = self.slots.iter().filter(|slot| objects.insert(slot.entry.object));
-        let least = first.min_by_key(|slot| slot.refusals.map_or(0, |refusals| refusals.times));
-        least.map(|slot| slot.entry.number)
+        let refusals = Refusals { times: before.times + 1, ..before };
+        slot.refusals = Some(refusals);
+        let (namespace, turn) = (slot.entry.namespace, slot.tried);
+        self.suspects.entry(namespace).or_insert(turn);
+        Some(refusals)
     }
 
     /// No record waits any more.

@@ -44,7 +44,7 @@ fn older(options: &FileOptions, number: u32) -> PathBuf {
 async fn send(file: &mut File, number: u64, bytes: usize) -> Answer {
     let body = format!(r#"{{"n":{number},"text":"{}"}}"#, "x".repeat(bytes));
     let record = Record {
-        entry: Entry { number, object: 1, bytes: body.len() },
+        entry: Entry { number, object: 1, namespace: 0, bytes: body.len() },
         id: number.to_string().into(),
         time: jiff::Timestamp::UNIX_EPOCH,
         subject: "".into(),

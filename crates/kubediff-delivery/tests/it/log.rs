@@ -33,7 +33,7 @@ impl Memory {
             let number = records.len() as u64 + 1;
             let body = format!(r#"{{"name":"object-{object}","n":{number}}}"#);
             records.push(Record {
-                entry: Entry { number, object, bytes: body.len() },
+                entry: Entry { number, object, namespace: 0, bytes: body.len() },
                 id: format!("log-1-{number}").into(),
                 time: Timestamp::UNIX_EPOCH,
                 subject: format!("ConfigMap shop/object-{object}").into(),

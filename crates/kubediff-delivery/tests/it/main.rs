@@ -17,4 +17,5 @@ mod scripts;
 mod server;
 mod slack;
 mod stage;
+mod tenants;
 mod webhooks;

@@ -15,7 +15,7 @@ pub(crate) struct Stage {
     said: String,
 }
 
-/// Plays the script. Records are written `OBJECT` or `OBJECT:BYTES`; their numbers are their places in the log.
+/// Plays the script. Records are written `OBJECT`, `NAMESPACE/OBJECT` or `OBJECT:BYTES`; their numbers are their places in the log.
 ///
 /// - `log a b a`: the log grows by these records
 /// - `ok`, `busy`, `busy 30s`, `down`, `closed`, `refuse`: the answer to what was sent
@@ -48,9 +48,12 @@ impl Stage {
             "log" => {
                 for record in rest.split(' ') {
                     let (object, bytes) = record.split_once(':').unwrap_or((record, "10"));
+                    let (namespace, object) = object.split_once('/').unwrap_or(("", object));
+                    let hash = |text: &str| text.bytes().fold(0, |hash, byte| hash * 256 + u64::from(byte));
                     self.log.push(Entry {
                         number: self.log.len() as u64 + 1,
-                        object: u64::from(object.as_bytes()[0]),
+                        object: hash(namespace) * 65_536 + hash(object),
+                        namespace: hash(namespace),
                         bytes: bytes.parse().expect("a number of bytes"),
                     });
                 }
@@ -62,7 +65,7 @@ impl Stage {
                 self.delivery.answered(Answer::Busy { wait }, self.now);
             }
             "down" => self.delivery.answered(Answer::Unavailable { reason: reason() }, self.now),
-            "closed" => self.delivery.answered(Answer::Closed { reason: "401".into() }, self.now),
+            "closed" => self.delivery.answered(Answer::Unavailable { reason: "401".into() }, self.now),
             "refuse" => self.delivery.answered(Answer::Refused { reason: "413".into() }, self.now),
             "restart" => {
                 self.delivery = Delivery::new(self.policy.clone(), 1, self.log.len() as u64);

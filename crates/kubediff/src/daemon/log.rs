@@ -7,8 +7,8 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use kubediff_delivery::{Entry, Log, Page, Record as Parcelled, Settled};
 use kubediff_history::{
-    At, ChangeRecord, DeadLetter, Error, Filter, Gap, Ids, Number, Page as HistoryPage, Reader, Record,
-    Scope, Scrubbed,
+    At, ChangeRecord, DeadLetter, Error, Filter, Gap, Ids, Number, ObjectId, Page as HistoryPage, Reader,
+    Record, Scope, Scrubbed,
 };
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -175,7 +175,7 @@ impl SinkLog {
 
     fn change(&self, reader: &mut Reader, record: ChangeRecord) -> Result<Option<Parcelled>, Error> {
         let number = record.number.unwrap_or_default();
-        let object = order_of(&record);
+        let order = order_of(&record);
         // To read and unpack both states costs more than all the rest, and an update says what differs by itself.
         let has_all = record.verb == Verb::Updated && self.envelope.is_none() && !self.routes.need_objects();
         let (old, new) = if has_all { (None, None) } else { objects(reader, &record)? };
@@ -207,7 +207,7 @@ impl SinkLog {
             None => format!("{} {}", change.object.gvk.kind, change.object.name),
         };
         let time = change.observed_at;
-        Ok(Some(self.parcelled((number.0, object), time, subject, text.into_inner(), details, body)))
+        Ok(Some(self.parcelled((number.0, order), time, subject, text.into_inner(), details, body)))
     }
 
     fn gap(&self, gap: &Gap) -> Option<Parcelled> {
@@ -228,7 +228,14 @@ impl SinkLog {
         });
         let body = render::json(&body).unwrap_or_default().into_bytes();
         // Gaps are in order among each other.
-        Some(self.parcelled((gap.number.0, 0), to, format!("gap {what}"), summary, String::new(), body))
+        Some(self.parcelled(
+            (gap.number.0, NO_OBJECT),
+            to,
+            format!("gap {what}"),
+            summary,
+            String::new(),
+            body,
+        ))
     }
 
     fn scrubbed(&self, scrubbed: &Scrubbed) -> Option<Parcelled> {
@@ -243,12 +250,12 @@ impl SinkLog {
             "number": number, "change": "scrubbed", "at": at, "from": from, "to": to, "masked": masked, "cause": cause,
         });
         let body = render::json(&body).unwrap_or_default().into_bytes();
-        Some(self.parcelled((number.0, 0), *at, "scrubbed".to_owned(), summary, String::new(), body))
+        Some(self.parcelled((number.0, NO_OBJECT), *at, "scrubbed".to_owned(), summary, String::new(), body))
     }
 
     fn parcelled(
         &self,
-        (number, object): (u64, u64),
+        (number, Order { object, namespace }): (u64, Order),
         time: Timestamp,
         subject: String,
         summary: String,
@@ -257,7 +264,7 @@ impl SinkLog {
     ) -> Parcelled {
         let bytes = OVERHEAD + subject.len() + summary.len() + details.len() + body.len();
         Parcelled {
-            entry: Entry { number, object, bytes },
+            entry: Entry { number, object, namespace, bytes },
             id: self.ids.of(Number(number)).into(),
             time,
             subject: subject.into(),
@@ -296,15 +303,27 @@ fn objects(reader: &mut Reader, record: &ChangeRecord) -> Result<States, Error> 
     })
 }
 
-/// Records of one name are delivered in order, whatever the incarnation: FNV-1a of what names the object.
-fn order_of(record: &ChangeRecord) -> u64 {
-    let object = &record.object;
-    let parts = [
-        &object.gvk.group,
-        &object.resource,
-        object.namespace.as_ref().unwrap_or(&object.name),
-        &object.name,
-    ];
+/// Hashes of an object and its namespace.
+#[derive(Clone, Copy)]
+struct Order {
+    object: u64,
+    namespace: u64,
+}
+
+/// Of gaps and of objects without a namespace, which are in order among each other.
+const NO_OBJECT: Order = Order { object: 0, namespace: 0 };
+
+/// Records of one name are delivered in order, whatever the incarnation.
+fn order_of(record: &ChangeRecord) -> Order {
+    let ObjectId { gvk, resource, namespace, name, .. } = &record.object;
+    let object = fnv_1a(&[&gvk.group, resource, namespace.as_ref().unwrap_or(name), name]);
+    Order {
+        object,
+        namespace: namespace.as_ref().map_or(NO_OBJECT.namespace, |namespace| fnv_1a(&[namespace])),
+    }
+}
+
+fn fnv_1a(parts: &[&str]) -> u64 {
     let bytes = parts.iter().flat_map(|part| part.bytes().chain([0]));
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
