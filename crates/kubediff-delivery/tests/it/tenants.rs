@@ -169,7 +169,7 @@ fn beside_poison(objects: u64, status: u16) -> World {
 
 /// The attack: 0 of 120 records of the others arrived in 150 s.
 #[test]
-fn k5_records_that_are_refused_do_not_hold_up_those_of_another_namespace() {
+fn k6_records_that_are_refused_do_not_hold_up_those_of_another_namespace() {
     for (objects, status) in [(20, 400), (200, 400), (20, 413), (2_500, 400)] {
         let world = beside_poison(objects, status);
         let slowest = world.slowest_but(&BTreeSet::from([EVIL]));
@@ -182,7 +182,7 @@ fn k5_records_that_are_refused_do_not_hold_up_those_of_another_namespace() {
 
 /// A parser that dies, and a web application firewall.
 #[test]
-fn k5_records_that_the_sink_fails_with_do_not_hold_up_those_of_another_namespace() {
+fn k6_records_that_the_sink_fails_with_do_not_hold_up_those_of_another_namespace() {
     for (objects, status) in [(3, 500), (1, 403), (1, 404), (20, 500), (2_500, 500)] {
         let world = beside_poison(objects, status);
         let slowest = world.slowest_but(&BTreeSet::from([EVIL]));
@@ -193,7 +193,7 @@ fn k5_records_that_the_sink_fails_with_do_not_hold_up_those_of_another_namespace
 
 /// 20 new objects in a second for a minute, more than memory may hold.
 #[test]
-fn k5_a_steady_stream_of_poison_does_not_hold_up_the_records_of_others() {
+fn k6_a_steady_stream_of_poison_does_not_hold_up_the_records_of_others() {
     for status in [400, 403, 500] {
         let mut world = World::new(Policy { window: 200, ..Policy::default() });
         for tick in 0..1_200 {
@@ -224,10 +224,10 @@ fn k6_what_made_room_is_read_again() {
         world.append(seconds(second), SHOP, 0);
     }
     world.run(world.log.len(), seconds(2_010), |_, entries| {
-        let is_poison = |entry: &Entry| entry.namespace == EVIL && entry.number % 3 == 0;
+        let is_poison = |entry: &Entry| entry.namespace == EVIL && entry.number.is_multiple_of(3);
         if entries.iter().any(is_poison) { of_http(413) } else { Answer::Accepted }
     });
-    let poison: Vec<u64> = (1..=200).filter(|number| number % 3 == 0).collect();
+    let poison: Vec<u64> = (1..=200_u64).filter(|number| number.is_multiple_of(3)).collect();
     assert_eq!(world.dead.keys().copied().collect::<Vec<u64>>(), poison);
     assert_eq!((world.position, world.accepted.len() + poison.len()), (2_200, 2_200));
 }
@@ -255,7 +255,7 @@ fn k6_a_sink_that_takes_nothing_of_any_namespace_costs_no_dead_letter() {
 
 /// Dead letters that the sink refuses again are sent between other records.
 #[test]
-fn k5_dead_letters_of_one_namespace_do_not_hold_up_records_of_others() {
+fn k6_dead_letters_of_one_namespace_do_not_hold_up_records_of_others() {
     check(
         Policy { batch: 1, refusals: 1, ..Policy::default() },
         "log e/a s/b
@@ -298,7 +298,7 @@ fn k5_dead_letters_of_one_namespace_do_not_hold_up_records_of_others() {
 }
 
 #[test]
-fn k5_a_record_of_a_suspect_namespace_is_tried_between_two_batches_of_the_others() {
+fn k6_a_record_of_a_suspect_namespace_is_tried_between_two_batches_of_the_others() {
     check(
         Policy { batch: 2, refusals: 2, ..Policy::default() },
         "log e/a e/b e/c s/d s/e s/f s/g
@@ -350,7 +350,7 @@ fn k5_a_record_of_a_suspect_namespace_is_tried_between_two_batches_of_the_others
 }
 
 #[test]
-fn k5_a_sink_that_fails_is_tried_with_a_record_of_each_namespace_in_turn() {
+fn k6_a_sink_that_fails_is_tried_with_a_record_of_each_namespace_in_turn() {
     check(
         Policy { refusals: 1, ..Policy::default() },
         "log e/a e/b s/c t/d
@@ -387,8 +387,8 @@ fn k5_a_sink_that_fails_is_tried_with_a_record_of_each_namespace_in_turn() {
 }
 
 #[test]
-fn k5_whatever_some_namespaces_hold_records_of_the_others_arrive_soon() {
-    for seed in 0..100 {
+fn k6_whatever_some_namespaces_hold_records_of_the_others_arrive_soon() {
+    for seed in 0..50 {
         let outcome = std::panic::catch_unwind(|| random(seed));
         assert!(outcome.is_ok(), "seed {seed}");
     }

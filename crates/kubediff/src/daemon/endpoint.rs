@@ -157,12 +157,12 @@ fn over_bounds(shown: &Shown) -> String {
     }
 }
 
-/// The sinks that take nothing at the moment, in words; empty for none.
+/// The sinks that refuse records or fail at the moment, in words; empty for none.
 fn troubled_sinks(shown: &Shown) -> String {
     let sinks = running(shown).into_iter().flat_map(|current| &current.sinks);
     let told = sinks.filter_map(|(name, status)| {
         let trouble = status.borrow().trouble.clone()?;
-        Some(format!("; the sink {name} takes nothing: {trouble}"))
+        Some(format!("; the sink {name}: {trouble}"))
     });
     told.collect()
 }

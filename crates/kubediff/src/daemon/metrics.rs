@@ -148,7 +148,7 @@ const SINKS: &[Family<Of<Status>>] = &[
     sink("kubediff_sink_dead_letters", "How many records a sink has refused for good, so far.", |sink| {
         one(sink.inner.dead)
     }),
-    sink("kubediff_sink_failing", "Whether a sink takes nothing at the moment.", |sink| {
+    sink("kubediff_sink_failing", "Whether a sink refuses records or fails at the moment.", |sink| {
         one(u64::from(sink.inner.trouble.is_some()))
     }),
 ];

@@ -272,7 +272,7 @@ async fn k6_a_sink_that_refuses_everything_is_visible_and_gets_all_of_it_when_it
     for name in ["a", "b", "c", "d"] {
         set.shop.create(name, "1").await;
     }
-    let refuses = "ok; the sink hook takes nothing: it refuses every record: 400";
+    let refuses = "ok; the sink hook: it refuses every record: 400";
     while !get(&address, "/readyz").await.1.starts_with(refuses) {
         tokio::task::yield_now().await;
     }
