@@ -109,21 +109,17 @@ fn run(seed: u64) {
     };
     let count = random.u64(1..120);
     let objects = random.u64(1..12);
-    let mut log: Vec<Entry> = (1..=count)
-        .map(|number| Entry {
-            number,
-            object: random.u64(..objects),
-            namespace: 0,
-            bytes: random.usize(1..40),
-        })
-        .collect();
+    let namespaces = seed % 5 + 1;
+    let entry = |number, object, bytes| Entry { number, object, namespace: object % namespaces, bytes };
+    let mut log: Vec<Entry> =
+        (1..=count).map(|number| entry(number, random.u64(..objects), random.usize(1..40))).collect();
     let refused = (1..=count).filter(|_| random.u8(..15) == 0).collect::<BTreeSet<_>>();
     // A record that fails is told from a sink that is down by records of other objects: there have to be some in the window.
     let has_poison = policy.window > 12 && policy.window_bytes > 200 && count > 60;
     let poison: BTreeSet<u64> = has_poison.then(|| random.u64(1..20)).into_iter().collect();
-    for number in &poison {
-        log[*number as usize - 1].object = objects;
-        log[*number as usize + 5].object = objects;
+    for number in poison.iter().flat_map(|number| [*number, *number + 6]) {
+        let place = &mut log[number as usize - 1];
+        *place = entry(number, objects, place.bytes);
     }
     let mut sink =
         Sink { poison, refused, random: random.fork(), mood: Mood::Good, accepted: Vec::new(), refusing: 0 };
