@@ -28,6 +28,7 @@ use search::Search;
 use unsure::Waited;
 use vocabulary::Vocabulary;
 
+mod aligned;
 mod finder;
 mod key;
 mod known;
@@ -309,6 +310,13 @@ impl Secrets {
             search.object(&mut object);
             Some(Redacted::vouched(object))
         })
+    }
+
+    /// Gives a stored state the texts of the object where what is hidden in it is the same: it may be hidden no more.
+    pub(crate) fn align(&self, stored: Option<&mut Value>, now: Option<&Value>) {
+        if let (Some(stored), Some(now)) = (stored, now) {
+            aligned::align(Marker { key: &self.key, namespace: namespace(now) }, stored, now);
+        }
     }
 
     /// A stored part of an object without values that have become known since.

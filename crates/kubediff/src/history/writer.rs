@@ -675,9 +675,10 @@ impl Comparing<'_> {
     fn redacted(
         &mut self,
         sighting: &Sighting<'_>,
-        stored: Option<Value>,
+        mut stored: Option<Value>,
         now: Option<Value>,
     ) -> Option<[Option<Redacted<Value>>; 2]> {
+        self.profile.secrets.align(stored.as_mut(), now.as_ref());
         self.profile.redact(sighting.gvk, stored, now, 1, &mut self.tally)
     }
 

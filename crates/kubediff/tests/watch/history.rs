@@ -259,3 +259,27 @@ async fn k1_another_cluster_at_the_same_address_ends_the_recording() {
     assert!(said.iter().any(|line| line.contains("start again with another history")), "{said:?}");
     drop(other);
 }
+
+/// The third attack: a path that is hidden no more was a change of the next writer.
+#[tokio::test(flavor = "multi_thread")]
+async fn k4_what_is_hidden_no_more_is_no_change_of_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.db");
+    let shop = Shop::open().await;
+    let data = |n: u32| json!({"k": "plainwords", "url": "pg://plainwords@db", "n": n.to_string()});
+    let maps = "/api/v1/namespaces/default/configmaps";
+    shop.post(maps, json!({"metadata": {"name": "a"}, "data": data(1)})).await;
+    for (at, hide) in [(2, "data.k"), (3, "data.url"), (4, "data.nothing")] {
+        let (kubeconfig, place) = (shop.kubeconfig().to_owned(), file.clone());
+        let session = tokio::task::spawn_blocking(move || {
+            let arguments = ["--history", place.to_str().unwrap(), "--hide", hide, "--oneline", "cm"];
+            Session::against(&kubeconfig, &arguments)
+        });
+        end(session.await.unwrap(), "-TERM").await;
+        shop.send(Method::PATCH, &format!("{maps}/a"), json!({"data": data(at)})).await;
+    }
+    end(record(&shop, &file, "cm").await, "-TERM").await;
+    let changes: Vec<String> = log(&file).into_iter().filter(|line| line.contains(" a ")).collect();
+    let expected = [2, 3, 4].map(|n| format!("updated a restart: data.n {} -> {n}", n - 1));
+    assert_eq!(changes, expected);
+}

@@ -35,6 +35,12 @@ impl Marker<'_> {
         self.mark(value, bytes, &format!(", {form} {:016x}", self.key.mark(self.namespace, as_written)))
     }
 
+    /// Whether a mark, without its brackets, stands for this text: by its hash, or by that of how the text writes a value.
+    pub(super) fn is_of(&self, mark: &str, text: &str) -> bool {
+        let hash = format!("{:016x}", self.key.mark(self.namespace, self.key.value_id(text.as_bytes())));
+        mark.rsplit_once(", ").map_or(mark, |(_, form)| form).split(' ').any(|word| word == hash)
+    }
+
     fn mark(&self, value: ValueId, bytes: usize, form: &str) -> String {
         let hash = self.key.mark(self.namespace, value);
         format!("<{MARK}{hash:016x} {bytes} bytes{form}>")
