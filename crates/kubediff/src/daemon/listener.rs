@@ -1,5 +1,6 @@
 //! HTTP/1.1 on one port, for the questions of probes and of Prometheus.
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -14,10 +15,14 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
 use tokio_util::task::AbortOnDropHandle;
 
 /// How long the listener pauses after a failed accept.
 const AFTER_A_FAILURE: Duration = Duration::from_millis(50);
+
+/// The most connections at once.
+const MOST: usize = 256;
 
 /// A bound port that does not answer yet: connections wait.
 pub(super) struct Listener(TcpListener);
@@ -52,20 +57,35 @@ impl Listening {
     }
 }
 
-/// All connections are part of this one future: they end with it.
+/// All connections are part of this one future: they end with it. Beyond the bound the oldest makes room: a probe is answered at once, and
+/// is not it.
 async fn accept(
     listener: &TcpListener,
     answer: &(impl Fn(&Request<Incoming>) -> Response<Full<Bytes>> + Sync),
 ) {
     let mut open = FuturesUnordered::new();
-    loop {
+    let mut closers = BTreeMap::new();
+    for number in 0_u64.. {
         tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => open.push(serve(stream, answer)),
+                Ok((stream, _)) => {
+                    if closers.len() >= MOST {
+                        closers.pop_first();
+                    }
+                    let (closer, closed) = oneshot::channel::<()>();
+                    closers.insert(number, closer);
+                    open.push(async move {
+                        tokio::select! {
+                            () = serve(stream, answer) => {}
+                            _ = closed => {}
+                        }
+                        number
+                    });
+                }
                 // Too many open files, or a client that went away before accept: neither ends the listener.
                 Err(_) => tokio::time::sleep(AFTER_A_FAILURE).await,
             },
-            Some(()) = open.next() => {}
+            Some(number) = open.next() => drop(closers.remove(&number)),
         }
     }
 }

@@ -19,6 +19,7 @@ use crate::shop::Shop;
 mod backlog;
 mod damage;
 mod keys;
+mod probes;
 
 /// Longer than anything takes.
 const PATIENCE: Duration = Duration::from_secs(60);
