@@ -280,6 +280,6 @@ async fn k4_what_is_hidden_no_more_is_no_change_of_a_restart() {
     }
     end(record(&shop, &file, "cm").await, "-TERM").await;
     let changes: Vec<String> = log(&file).into_iter().filter(|line| line.contains(" a ")).collect();
-    let expected = [2, 3, 4].map(|n| format!("updated a restart: data.n {} -> {n}", n - 1));
+    let expected = [2, 3, 4].map(|n| format!(r#"updated a restart: data.n "{}" -> "{n}""#, n - 1));
     assert_eq!(changes, expected);
 }
