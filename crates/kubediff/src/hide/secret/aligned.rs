@@ -17,10 +17,10 @@ pub(super) fn align(marker: Marker<'_>, stored: &mut Value, now: &Value) {
         (Value::Array(stored), Value::Array(now)) if stored.len() == now.len() => {
             stored.iter_mut().zip(now).for_each(|(value, now)| align(marker, value, now));
         }
-        (stored @ Value::String(_), now) => {
-            if stored.as_str().is_some_and(|text| stands_for(marker, text, now)) {
-                *stored = now.clone();
-            }
+        (stored @ Value::String(_), now)
+            if stored.as_str().is_some_and(|text| stands_for(marker, text, now)) =>
+        {
+            *stored = now.clone();
         }
         _ => {}
     }
