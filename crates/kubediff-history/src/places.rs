@@ -44,7 +44,7 @@ pub(crate) fn above(path: &str) -> impl DoubleEndedIterator<Item = &str> {
     path.match_indices(['.', '[', '#']).filter_map(|(at, _)| path.get(..at))
 }
 
-/// What is at `place` or below it.
+/// The part at `place`, with all below it.
 pub(crate) fn within<'m, T>(
     all: &'m BTreeMap<String, T>,
     place: &'m str,

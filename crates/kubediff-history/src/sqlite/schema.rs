@@ -131,7 +131,7 @@ fn create(path: &Path) -> std::io::Result<()> {
     options.open(path).map(drop)
 }
 
-/// What the names of a history, of its log and of the memory of its readers stand for. SQLite makes the latter two with the first
+/// The files that the names of a history, of its log and of its readers' shared memory stand for. SQLite makes the latter two with the first
 /// connection, and removes them with the last one.
 pub(super) struct Files {
     history: Option<(u64, u64)>,

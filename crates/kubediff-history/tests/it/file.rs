@@ -52,7 +52,7 @@ fn k1_a_history_whose_log_is_removed_takes_nothing_more_and_keeps_what_it_took()
         batch.note("a", "b");
         let refused = history.commit(&batch).unwrap_err();
         assert!(matches!(refused, Error::Replaced { .. }), "{end}: {refused}");
-        // What a SIGKILL leaves now.
+        // The file as a SIGKILL leaves it now.
         std::fs::copy(&path, &copy).unwrap();
         assert_eq!(Reader::open(&copy).unwrap().check().unwrap().versions, 2, "{end}");
     }

@@ -73,7 +73,7 @@ impl Model {
         self.gaps.push(Gap { number, from, to, resource, reason: reason.to_owned() });
     }
 
-    /// What a scrub of everything leaves.
+    /// A scrub of everything.
     pub(crate) fn mask(&mut self, mask: &dyn Mask) {
         for incarnation in self.objects.values_mut() {
             let rows = incarnation.rows.iter_mut().map(|row| &mut row.observation);

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::{Follow, say, streams};
 use crate::Gvk;
 
-/// What is shown where a Secret is not known.
+/// The end of each message about Secrets that are not known.
 const SHOWN: &str = "their values in other objects are not recognised, and shown";
 /// Other changes wait this long for the first list of Secrets.
 const SECRETS_LIMIT: Duration = Duration::from_secs(10);

@@ -218,7 +218,7 @@ impl HashKey {
         ValueId(self.hash(&[bytes]).first_chunk().map_or(0, |start| u64::from_be_bytes(*start)))
     }
 
-    /// The hash that stands for a value in objects of a namespace. Nobody finds two values with one hash by trying, who may write some.
+    /// The hash that stands for a value in objects of a namespace. It is long enough that a tenant who tries values finds no two with the same hash.
     pub(super) fn mark(&self, namespace: &str, value: ValueId) -> u64 {
         let hash = self.hash(&[namespace.as_bytes(), &[0], &value.0.to_be_bytes()]);
         hash.first_chunk().map_or(0, |start| u64::from_be_bytes(*start))

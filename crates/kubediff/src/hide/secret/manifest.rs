@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::marker::Marker;
 
-/// What a map says that it is.
+/// The kind of object that a map names itself.
 pub(super) enum Kind {
     /// A Secret, or a part of one: `stringData` without a kind.
     Secret,

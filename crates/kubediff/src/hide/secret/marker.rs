@@ -77,7 +77,7 @@ pub(crate) fn write_out(state: &mut Value) {
     }
 }
 
-/// What is written in this way already gets one more `text `: no two texts become the same.
+/// A text that has `text ` there already gets one more: no two texts become the same.
 fn written_out(text: &str) -> Option<String> {
     const TEXT: &str = "text ";
     let (mut written, mut rest) = (String::new(), 0);

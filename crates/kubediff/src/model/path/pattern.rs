@@ -33,7 +33,7 @@ pub struct PathPattern {
     steps: Vec<Step>,
 }
 
-/// So many characters of a text are quoted.
+/// The most characters of a text that a message quotes.
 const QUOTED: usize = 80;
 
 /// What an object is, and what tells it apart from others.
