@@ -1,6 +1,7 @@
-//! The history: its writer, and the notes for the next run.
+//! The history: the writer, and the notes for the next run.
 
 pub(crate) mod mask;
 pub(crate) mod notes;
 pub(crate) mod scrub;
+pub(crate) mod shared;
 pub(crate) mod writer;

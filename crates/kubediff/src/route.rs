@@ -8,7 +8,6 @@ use serde_json::Value;
 use crate::changes::change::{Change, Verb};
 use crate::config::{Config, Match, Route, Severity};
 use crate::hide::secret::{Redacted, Secrets};
-use crate::model::diff::{Difference, Edit};
 use crate::model::path::{PathPattern, find};
 use crate::show::template::{InvalidTemplate, Template};
 
@@ -168,22 +167,6 @@ fn labels(object: &Value, selector: &Selector, secrets: Option<&Secrets>) -> Lab
 fn touches(change: &Change, path: &PathPattern) -> bool {
     match change.verb {
         Verb::Added | Verb::Deleted => states(change).any(|object| find::leads(object, None, path.steps())),
-        Verb::Updated | Verb::Recreated => change.diff.iter().any(|difference| differs(difference, path)),
+        Verb::Updated | Verb::Recreated => change.diff.iter().any(|difference| difference.is_at(path)),
     }
-}
-
-/// At the path, in it, or around it in a value that came or went as a whole.
-fn differs(difference: &Difference, pattern: &PathPattern) -> bool {
-    let Difference { path, edit } = difference;
-    if pattern.covers(path) {
-        return true;
-    }
-    let Some(steps) = pattern.below(path) else { return false };
-    let values: &[&Value] = match edit {
-        Edit::Added { new } => &[new],
-        Edit::Removed { old } => &[old],
-        Edit::Changed { old, new } => &[old, new],
-        Edit::Text { .. } | Edit::Reordered { .. } => &[],
-    };
-    values.iter().any(|value| find::leads(value, path.field(), steps))
 }

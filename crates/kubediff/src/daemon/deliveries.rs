@@ -16,7 +16,7 @@ use super::log::SinkLog;
 use crate::Secrets;
 use crate::config::{Loaded, NotConnected};
 use crate::follow::say;
-use crate::history::writer::SharedHistory;
+use crate::history::shared::SharedHistory;
 use crate::route::Routes;
 
 /// How long a request that is under way at the end may take.

@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{Format, Sink};
-use crate::history::writer::SharedHistory;
+use crate::history::shared::SharedHistory;
 use crate::route::{Delivery, Routes};
 use crate::show::render::{self, Renderer, plain};
 use crate::{Change, Redacted, Secrets, Verb};
@@ -340,7 +340,7 @@ impl Log for SinkLog {
     }
 
     fn edition(&self) -> u64 {
-        self.secrets.edition()
+        self.secrets.edition() + self.history.scrubs()
     }
 
     async fn store(&self, settled: Settled) -> Result<(), LogError> {

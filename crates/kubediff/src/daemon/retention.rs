@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::follow::say;
 use crate::history::notes;
-use crate::history::writer::{SharedHistory, give_way};
+use crate::history::shared::{SharedHistory, give_way};
 
 /// How often the size is compared with its limit, from the start on.
 const LOOK: Duration = Duration::from_secs(10);

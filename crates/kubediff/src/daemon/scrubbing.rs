@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use crate::Secrets;
 use crate::follow::say;
 use crate::history::scrub::{Order, OrderError};
-use crate::history::writer::SharedHistory;
+use crate::history::shared::SharedHistory;
 
 /// The most records that are scrubbed without a command.
 const MOST: u32 = 20_000;

@@ -207,21 +207,23 @@ impl Secrets {
         self.learn_former(object, &found);
     }
 
-    /// Looks for this value from now on, and for its parts, whatever they look like. False for one that is too short to be looked for.
+    /// Looks for this value from now on, whatever it looks like, and for its parts. False for one that is too short to be looked for.
     pub(crate) fn learn_value(&self, namespace: Option<&str>, value: &[u8]) -> bool {
         let Some(value) = essence(value) else { return false };
-        let parts = parts::parts(value);
-        let parts = parts.iter().filter_map(|part| essence(part)).filter(|part| looks_secret(part));
-        let mut learnt = self.write();
-        for value in std::iter::once(value).chain(parts) {
-            learnt.known.learn_former(namespace.unwrap_or_default(), value, |value| self.key.value_id(value));
+        let namespace = namespace.unwrap_or_default();
+        let known = &mut self.write().known;
+        known.learn_former(namespace, value, true, self.key.value_id(value));
+        for part in
+            parts::parts(value).iter().filter_map(|part| essence(part)).filter(|part| looks_secret(part))
+        {
+            known.learn_former(namespace, part, false, self.key.value_id(part));
         }
         true
     }
 
     fn learn_former(&self, object: &Value, values: &[Vec<u8>]) {
         for value in values.iter().filter_map(|value| essence(value)).filter(|value| looks_secret(value)) {
-            self.write().known.learn_former(namespace(object), value, |value| self.key.value_id(value));
+            self.write().known.learn_former(namespace(object), value, false, self.key.value_id(value));
         }
     }
 

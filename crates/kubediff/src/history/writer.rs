@@ -3,23 +3,19 @@
 mod past;
 
 use std::collections::{BTreeSet, HashMap};
-use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use kubediff_history::{
-    Batch, Body, ChangeRecord, Cluster, Error, History, Mask, Number, ObjectId, Observation, Reader, Scope,
-    Settings, StateCursor, Version, What,
+    Batch, Body, ChangeRecord, Error, ObjectId, Observation, Reader, Scope, StateCursor, Version, What,
 };
 use serde_json::Value;
-use tokio::sync::watch;
 
 use crate::changes::change::metadata;
 use crate::changes::merged::state;
 use crate::follow::{Inbox, Kind, Raw, Resources, Synced, Within, say};
 use crate::history::notes;
-use crate::history::scrub::CAUSE;
+use crate::history::shared::{SCRUBBED, SharedHistory};
 use crate::{Change, Compared, Epoch, Gap, Origin, Profile, Redacted, Secrets, Sighting, Tally, Verb};
 use past::Past;
 
@@ -39,8 +35,6 @@ const OBJECT: usize = 64 << 20;
 const FULL_AGAIN: Duration = Duration::from_secs(1);
 /// Resources that are listed so soon after the first one share its gap.
 const SAME_GAP: Duration = Duration::from_secs(5);
-/// Records of so long before a value became known are scrubbed.
-const SCRUBBED: Duration = Duration::from_secs(15 * 60);
 /// Stored states are read so many at a time.
 const PAGE: usize = 500;
 
@@ -70,140 +64,6 @@ pub(crate) struct Recorder {
     synced: BTreeSet<String>,
     /// Why nothing was watched before this run.
     why: &'static str,
-}
-
-/// The writer of a history. Sinks note their progress through it, too.
-#[derive(Clone)]
-pub(crate) struct SharedHistory {
-    history: Arc<Mutex<History>>,
-    newest: watch::Sender<u64>,
-    /// Why nothing can be written at present, or that the history is damaged.
-    trouble: watch::Sender<Option<String>>,
-    /// The first damage that was found.
-    damage: Arc<OnceLock<String>>,
-    /// Since when records may have values that became known later.
-    unscrubbed: watch::Sender<Option<Timestamp>>,
-}
-
-impl SharedHistory {
-    /// # Errors
-    ///
-    /// When the file cannot be used, or is of another cluster.
-    pub(crate) fn open(path: &Path, cluster: &Cluster, settings: &Settings) -> Result<Self, Error> {
-        let history = History::open(path, cluster, settings)?;
-        let last = history.reader()?.last()?.map_or(0, |(number, _)| number.0);
-        Ok(Self {
-            history: Arc::new(Mutex::new(history)),
-            newest: watch::Sender::new(last),
-            trouble: watch::Sender::default(),
-            damage: Arc::default(),
-            unscrubbed: watch::Sender::default(),
-        })
-    }
-
-    /// The only one who writes while this is held. Blocks.
-    pub(crate) fn lock(&self) -> MutexGuard<'_, History> {
-        self.history.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Passes on what came of a question, or of work in the background. The first damage is trouble from then on.
-    pub(crate) fn noticing<T>(&self, outcome: Result<T, Error>) -> Result<T, Error> {
-        let damage = outcome.as_ref().err().filter(|error| error.is_damage());
-        if let Some(error) = damage.filter(|error| self.damage.set(error.to_string()).is_ok()) {
-            say(&format!(
-                "{error}; recording goes on, and what is damaged can be neither read nor delivered"
-            ));
-            self.trouble.send_replace(Some(error.to_string()));
-        }
-        outcome
-    }
-
-    /// Why nothing can be written at present, or that the history is damaged, as it changes.
-    pub(crate) fn trouble(&self) -> watch::Receiver<Option<String>> {
-        self.trouble.subscribe()
-    }
-
-    /// Since when records may have values that became known later, as it changes.
-    pub(crate) fn unscrubbed(&self) -> watch::Receiver<Option<Timestamp>> {
-        self.unscrubbed.subscribe()
-    }
-
-    /// Scrubs what is marked as unscrubbed: the last `most` records at most, and those since the mark. Others write between its
-    /// steps. Blocks.
-    pub(crate) fn scrub(&self, most: u32, secrets: &Secrets, stop: &dyn Fn() -> bool) -> Result<(), Error> {
-        let Some(since) = self.unscrubbed.send_replace(None) else { return Ok(()) };
-        let mut scrub = self.lock().scrub_since(since, most)?;
-        while self.lock().scrub(&mut scrub, secrets)? {
-            give_way();
-            if stop() {
-                // The note stays: the next start begins again.
-                say("values that became known later stay in the history until the next start masks them");
-                return Ok(());
-            }
-        }
-        let mut history = self.lock();
-        let mut batch = Batch::default();
-        if self.unscrubbed.borrow().is_none() {
-            batch.note(notes::UNSCRUBBED, "");
-        }
-        if scrub.masked() > 0 {
-            say(&format!("values that became known later were masked in {} versions", scrub.masked()));
-            batch.scrubbed(scrub, Timestamp::now(), "values of Secrets or paths to hide became known");
-        }
-        let number = history.commit(&batch)?;
-        drop(history);
-        self.grown(number);
-        Ok(())
-    }
-
-    /// Scrubs everything that is stored, as a command asks for it, and the last records once more: some of them were not stored yet.
-    /// Others write between its steps. Blocks. Returns whether it came to its end.
-    pub(crate) fn scrub_by(
-        &self,
-        mask: &dyn Mask,
-        prints: &[(String, Vec<u8>)],
-        stop: &dyn Fn() -> bool,
-    ) -> Result<bool, Error> {
-        let mut scrub = self.lock().scrub_of_all();
-        while self.lock().scrub(&mut scrub, mask)? {
-            give_way();
-            if stop() {
-                return Ok(false);
-            }
-        }
-        let mut batch = Batch::default();
-        for (namespace, print) in prints {
-            batch.print(Some(namespace.clone()), print.clone());
-        }
-        say(&format!("{} versions were masked {CAUSE}", scrub.masked()));
-        batch.scrubbed(scrub, Timestamp::now(), CAUSE);
-        let number = self.lock().commit(&batch)?;
-        self.grown(number);
-        self.unscrubbed.send_if_modified(|since| {
-            let is_new = since.is_none();
-            since.get_or_insert(Timestamp::now() - SCRUBBED);
-            is_new
-        });
-        Ok(true)
-    }
-
-    fn grown(&self, number: Number) {
-        self.newest.send_if_modified(|newest| {
-            let grows = number.0 > *newest;
-            *newest = number.0.max(*newest);
-            grows
-        });
-    }
-
-    /// The number of the newest record, as it grows.
-    pub(crate) fn newest(&self) -> watch::Receiver<u64> {
-        self.newest.subscribe()
-    }
-}
-
-/// Leaves the history to others that wait for it. Without a pause, the same thread would lock it again before they wake.
-pub(crate) fn give_way() {
-    std::thread::sleep(Duration::from_millis(1));
 }
 
 impl Recorder {

@@ -10,7 +10,7 @@ pub use text::{Hunk, InvalidTextEdit, Line, Side, TextEdit};
 use crate::model::document;
 use crate::model::lists::Lists;
 use crate::model::path::keys::Identity;
-use crate::model::path::{Path, Segment};
+use crate::model::path::{Path, PathPattern, Segment, find};
 use crate::model::schema::KindSchema;
 use align::align;
 
@@ -66,6 +66,23 @@ pub enum Edit {
         /// has none.
         matters: bool,
     },
+}
+
+impl Difference {
+    /// Whether it is at what the pattern names, in it, or around it in a value that came or went as a whole.
+    pub(crate) fn is_at(&self, pattern: &PathPattern) -> bool {
+        if pattern.covers(&self.path) {
+            return true;
+        }
+        let Some(steps) = pattern.below(&self.path) else { return false };
+        let values: &[&Value] = match &self.edit {
+            Edit::Added { new } => &[new],
+            Edit::Removed { old } => &[old],
+            Edit::Changed { old, new } => &[old, new],
+            Edit::Text { .. } | Edit::Reordered { .. } => &[],
+        };
+        values.iter().any(|value| find::leads(value, self.path.field(), steps))
+    }
 }
 
 impl Edit {

@@ -73,6 +73,17 @@ fn distinct<'a>(entries: impl Iterator<Item = &'a Value>) -> Vec<Manager> {
     managers
 }
 
+/// `kubelet/status`. Where its characters could be taken for the words around it, the name is in quotes.
+pub(crate) fn name(manager: &Manager) -> String {
+    let Manager { manager, subresource, .. } = manager;
+    let name = match subresource {
+        Some(subresource) => format!("{manager}/{subresource}"),
+        None => manager.clone(),
+    };
+    let is_plain = |c: char| !c.is_whitespace() && !matches!(c, ',' | '(' | ')' | '"');
+    if name.chars().all(is_plain) { name } else { Value::from(name).to_string() }
+}
+
 const IDENTITY: &[&str] = &["manager", "operation", "subresource", "apiVersion"];
 
 /// Whether `new` owns a field that `old` does not.

@@ -12,6 +12,7 @@ use super::output::{Output, say};
 use super::period::date_and_time;
 use super::{names, stored};
 use crate::model::lists::Lists;
+use crate::model::managers;
 use crate::model::path::PathPattern;
 use crate::model::schema::Schemas;
 use crate::show::render::painter::{CYAN, DIM, PLAIN, Painter};
@@ -123,20 +124,19 @@ fn since(since: Timestamp, exact: bool, zone: &TimeZone) -> String {
 /// The manager that set or removed the field, as far as that is known.
 fn by(field: &FieldBlame) -> String {
     if field.owners.is_empty() {
-        return managers(&field.managers);
+        return names_of(&field.managers);
     }
     let owners: Vec<Manager> =
         field.owners.iter().map(|owner| Manager { probable: false, ..owner.clone() }).collect();
-    format!("unknown; the field was owned by {}", managers(&owners))
+    format!("unknown; the field was owned by {}", names_of(&owners))
 }
 
 /// `kubelet/status, helm`; a question mark where nobody knows.
-fn managers(managers: &[Manager]) -> String {
+fn names_of(managers: &[Manager]) -> String {
     let mut names: Vec<String> = Vec::new();
-    for Manager { manager, subresource, probable, .. } in managers {
-        let probably = if *probable { "probably " } else { "" };
-        let subresource = subresource.as_ref().map(|name| format!("/{name}")).unwrap_or_default();
-        let name = escape(&format!("{probably}{manager}{subresource}")).into_owned();
+    for manager in managers {
+        let probably = if manager.probable { "probably " } else { "" };
+        let name = escape(&format!("{probably}{}", managers::name(manager))).into_owned();
         if !names.contains(&name) {
             names.push(name);
         }

@@ -19,8 +19,9 @@ pub(super) fn run(args: &LogArgs, now: &Zoned) -> Result<(), QueryError> {
     let mut reader = args.source.open()?;
     let period = Period::read(args.since.as_deref(), args.until.as_deref(), now)?;
     let target = Target::read(&mut reader, &args.target, args.namespaces.one())?;
-    let paths = match &args.path {
-        Some(path) => covered_paths(&mut reader, path)?,
+    let path: Option<PathPattern> = args.path.as_deref().map(str::parse).transpose()?;
+    let paths = match &path {
+        Some(pattern) => paths_of(&mut reader, pattern)?,
         None => Vec::new(),
     };
     let filter = Filter {
@@ -38,6 +39,7 @@ pub(super) fn run(args: &LogArgs, now: &Zoned) -> Result<(), QueryError> {
         cluster: cluster.name.unwrap_or(cluster.uid),
         format: if args.oneline { Format::Oneline } else { args.output },
         patch: args.patch,
+        path,
         output: Output::paged(args.screen, now),
         gap: None,
     };
@@ -58,12 +60,13 @@ pub(super) fn run(args: &LogArgs, now: &Zoned) -> Result<(), QueryError> {
     Ok(())
 }
 
-/// The paths of changes that a pattern covers; the pattern itself, which finds nothing, if there are none.
-fn covered_paths(reader: &mut Reader, text: &str) -> Result<Vec<String>, QueryError> {
-    let pattern: PathPattern = text.parse()?;
+/// The paths of changes that the pattern covers, or that lead to what it names; the pattern itself, which finds nothing, if there are none.
+fn paths_of(reader: &mut Reader, pattern: &PathPattern) -> Result<Vec<String>, QueryError> {
     let mut paths = reader.paths()?;
-    paths.retain(|path| path.parse().is_ok_and(|path: Path| pattern.covers(&path)));
-    Ok(if paths.is_empty() { vec![text.to_owned()] } else { paths })
+    paths.retain(|path| {
+        path.parse().is_ok_and(|path: Path| pattern.covers(&path) || pattern.below(&path).is_some())
+    });
+    Ok(if paths.is_empty() { vec![pattern.to_string()] } else { paths })
 }
 
 /// Shows the records, and returns how many there are.
@@ -75,10 +78,12 @@ fn records(reader: &mut Reader, filter: &Filter, args: &LogArgs, log: &mut Log) 
     while shown < most {
         page.limit = PAGE.min(most - shown);
         let found = reader.records(filter, &page)?;
-        shown += found.records.len();
         for record in found.records {
             page = page.after(record.number());
-            log.record(reader, record)?;
+            if log.wants(&record) {
+                log.record(reader, record)?;
+                shown += 1;
+            }
         }
         if !found.more {
             break;
@@ -92,12 +97,22 @@ struct Log {
     cluster: String,
     format: Format,
     patch: bool,
+    path: Option<PathPattern>,
     output: Output,
     /// Of one outage there is a record for each resource. They are shown as one.
     gap: Option<Gap>,
 }
 
 impl Log {
+    /// A change around the path shows in its values whether it is one of the path: a whole map may have come, with this key or without.
+    fn wants(&self, record: &Record) -> bool {
+        let (Some(pattern), Record::Change(record)) = (&self.path, record) else { return true };
+        let is_at = |path: &String| path.parse().is_ok_and(|path: Path| pattern.covers(&path));
+        record.paths.iter().any(is_at)
+            || Change::of_record((**record).clone())
+                .is_ok_and(|change| change.diff.iter().any(|difference| difference.is_at(pattern)))
+    }
+
     fn record(&mut self, reader: &mut Reader, record: Record) -> Result<(), QueryError> {
         match (self.format, record) {
             (_, Record::Gap(gap)) => self.gap(gap),

@@ -141,7 +141,7 @@ fn k3_marks_of_namespaces_differ() {
 fn k3_parts_of_values_are_recognised() {
     let docker =
         json!({"auths": {"r.example.com": {"auth": BASE64.encode("robot:dQ7-docker-pw"), "email": "a@b.c"}}});
-    let cases: [(&str, String); 13] = [
+    let cases: [(&str, String); 17] = [
         ("json", json!({"db": {"password": "dQ7-json-pw"}}).to_string()),
         ("yaml", "db:\n  password: dQ7-yaml-pw\n".to_owned()),
         ("properties", "a=b\ndb.password = dQ7-prop-pw\n".to_owned()),
@@ -155,6 +155,10 @@ fn k3_parts_of_values_are_recognised() {
         ("netrc", "machine db login root password dQ7-netrc-pw".to_owned()),
         ("pgpass", "db:5432:cart:root:dQ7-pgpass-pw\n*:*:*:a:b\n".to_owned()),
         ("xml", "<server><user>root</user><password>dQ7-xml-pw</password></server>".to_owned()),
+        ("attribute", "<server user=\"root\" password=\"dQ7-attribute-pw\"/>".to_owned()),
+        ("go", "cart:dQ7-go-pw@tcp(db:3306)/cart".to_owned()),
+        ("bearer", "Bearer dQ7-bearer-pw".to_owned()),
+        ("header", format!("Authorization: Basic {}", BASE64.encode("root:dQ7-basic-pw"))),
     ];
     let profile = profile();
     for (name, value) in &cases {
@@ -175,6 +179,10 @@ fn k3_parts_of_values_are_recognised() {
         "dQ7-netrc-pw",
         "dQ7-pgpass-pw",
         "dQ7-xml-pw",
+        "dQ7-attribute-pw",
+        "dQ7-go-pw",
+        "dQ7-bearer-pw",
+        "dQ7-basic-pw",
     ];
     for mention in mentions {
         for text in [format!("pw {mention}."), mention.to_owned(), BASE64.encode(format!("pw: {mention}"))] {

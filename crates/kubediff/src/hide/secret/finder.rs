@@ -14,6 +14,8 @@ pub(super) struct Found {
     pub(super) place: Range<usize>,
     /// Which value, its length, and in which form it is there, unless several overlap.
     pub(super) value: Option<(ValueId, usize, Encoding)>,
+    /// Whether a person has named it as a secret.
+    pub(super) named: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,10 +69,12 @@ impl Finder<'_> {
         found: &mut Vec<Found>,
     ) -> Result<(), TooMuch> {
         self.known.all(bytes, budget, |hit| {
-            if !bytes.get(hit.place.clone()).is_some_and(|value| self.vocabulary.excuses(value)) {
+            let excused = || bytes.get(hit.place.clone()).is_some_and(|value| self.vocabulary.excuses(value));
+            if hit.named || !excused() {
                 found.push(Found {
                     place: original(hit.place),
                     value: Some((hit.value, hit.bytes, encoding)),
+                    named: hit.named,
                 });
             }
         })
@@ -132,7 +136,8 @@ fn united(mut found: Vec<Found>, text: &str) -> Vec<Found> {
         match united.last_mut() {
             Some(last) if next.place.end <= last.place.end => {}
             Some(last) if next.place.start < last.place.end => {
-                *last = Found { place: last.place.start..next.place.end, value: None };
+                let named = last.named || next.named;
+                *last = Found { place: last.place.start..next.place.end, value: None, named };
             }
             _ => united.push(next),
         }

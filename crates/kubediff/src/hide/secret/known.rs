@@ -42,6 +42,8 @@ pub(super) struct Hit {
     pub(super) value: ValueId,
     /// The length of the value in bytes.
     pub(super) bytes: usize,
+    /// Whether a person has named it as a secret: it is one, whatever it looks like.
+    pub(super) named: bool,
 }
 
 /// The work that a search may take. It ends a search that values and texts were made for to take for ever.
@@ -93,6 +95,7 @@ struct Pattern {
     prefix: u16,
     value: ValueId,
     bytes: usize,
+    named: bool,
     /// How many values begin so.
     values: u32,
 }
@@ -142,16 +145,23 @@ impl Known {
     /// Looks for a value that a history knows by its hashes. Those that Secrets have are learnt again from them.
     pub(super) fn restore(&mut self, namespace: &str, print: &Print) {
         let key = print.beginning;
+        if print.named
+            && let Some(pattern) = self.patterns.get_mut(&key).filter(|pattern| !pattern.named)
+        {
+            pattern.named = true;
+            self.edition += 1;
+        }
         let is_new = !self.values.contains_key(&print.value);
         let value =
             self.values.entry(print.value).or_insert(Value { secrets: 0, former: 0, patterns: [None; 2] });
         let Some(free) = value.patterns.iter_mut().find(|it| it.is_none()) else { return };
+        let Print { start, prefix, value: id, bytes, named, .. } = *print;
         if self.patterns.contains_key(&key) {
             return;
         }
         *free = Some(key);
-        let Print { start, prefix, value: id, bytes, .. } = *print;
-        self.patterns.insert(key, Pattern { start, prefix, value: id, bytes: bytes as usize, values: 1 });
+        self.patterns
+            .insert(key, Pattern { start, prefix, value: id, bytes: bytes as usize, named, values: 1 });
         self.begins(start, prefix);
         if is_new {
             value_is_former(&mut self.values, &mut self.namespaces, namespace, id);
@@ -193,7 +203,7 @@ impl Known {
             }
             now.insert(id);
             if !before.contains(&id) {
-                self.value(namespace, id, value).secrets += 1;
+                self.value(namespace, id, value, false).secrets += 1;
             }
         }
         let of = self.namespaces.entry(namespace.to_owned()).or_default();
@@ -214,11 +224,10 @@ impl Known {
         }
     }
 
-    /// Looks for a value that no Secret has.
-    pub(super) fn learn_former(&mut self, namespace: &str, value: &[u8], id: impl Fn(&[u8]) -> ValueId) {
-        let id = id(value);
+    /// Looks for a value that no Secret has, and which a person may have named.
+    pub(super) fn learn_former(&mut self, namespace: &str, value: &[u8], named: bool, id: ValueId) {
         if !self.values.contains_key(&id) {
-            self.value(namespace, id, value);
+            self.value(namespace, id, value, named);
             self.former(namespace, id);
         }
     }
@@ -248,19 +257,19 @@ impl Known {
         }
     }
 
-    fn value(&mut self, namespace: &str, id: ValueId, value: &[u8]) -> &mut Value {
+    fn value(&mut self, namespace: &str, id: ValueId, value: &[u8], named: bool) -> &mut Value {
         if !self.values.contains_key(&id) {
             let joined = unfolded(value);
             let patterns = [
-                self.pattern(namespace, id, value),
-                joined.and_then(|joined| self.pattern(namespace, id, &joined)),
+                self.pattern(namespace, id, value, named),
+                joined.and_then(|joined| self.pattern(namespace, id, &joined, named)),
             ];
             self.values.insert(id, Value { secrets: 0, former: 0, patterns });
         }
         self.values.entry(id).or_insert(Value { secrets: 0, former: 0, patterns: [None; 2] })
     }
 
-    fn pattern(&mut self, namespace: &str, id: ValueId, value: &[u8]) -> Option<u64> {
+    fn pattern(&mut self, namespace: &str, id: ValueId, value: &[u8], named: bool) -> Option<u64> {
         let start = self.mix(u64::from_be_bytes(*value.first_chunk()?));
         let beginning = value.get(..PREFIX).unwrap_or(value);
         let prefix = u16::try_from(beginning.len()).ok()?;
@@ -270,6 +279,7 @@ impl Known {
             prefix,
             value: id,
             bytes: value.len(),
+            named,
             values: 0,
         });
         pattern.values += 1;
@@ -364,9 +374,11 @@ impl Known {
             let Some(beginning) = text.get(at..at + usize::from(*length)) else { continue };
             budget.spend(beginning.len()).ok_or(TooMuch)?;
             let pattern = self.patterns.get(&self.hasher.hash(beginning));
-            if let Some(Pattern { value, bytes, .. }) = pattern.filter(|pattern| pattern.prefix == *length) {
+            if let Some(Pattern { value, bytes, named, .. }) =
+                pattern.filter(|pattern| pattern.prefix == *length)
+            {
                 let place = at..(at + bytes).min(text.len());
-                return Ok(Some(Hit { place, value: *value, bytes: *bytes }));
+                return Ok(Some(Hit { place, value: *value, bytes: *bytes, named: *named }));
             }
         }
         Ok(None)
@@ -393,8 +405,8 @@ impl Known {
 
 impl Pattern {
     fn print(&self, key: u64) -> Print {
-        let Self { start, prefix, value, bytes, .. } = *self;
-        Print { start, prefix, beginning: key, value, bytes: print_bytes(bytes) }
+        let Self { start, prefix, value, bytes, named, .. } = *self;
+        Print { start, prefix, beginning: key, value, bytes: print_bytes(bytes), named }
     }
 }
 

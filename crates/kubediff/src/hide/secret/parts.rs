@@ -11,11 +11,14 @@ use crate::model::document;
 /// In a longer value no parts are looked for.
 const LONGEST: usize = 64 << 10;
 
-/// How deep: JSON that holds base64 that holds `user:password`.
-const DEPTH: usize = 3;
+/// How deep: `Authorization: Basic ...`, whose base64 holds `user:password`.
+const DEPTH: usize = 4;
 
-/// The parts of `value`: leaves of JSON and YAML, values of properties and connection strings, user and password of a URL, and what
-/// one layer of base64 holds. They may be words of no worth.
+/// The schemes of credentials in HTTP headers (RFC 6750, RFC 7617; `token` is GitHub's).
+const SCHEMES: [&str; 3] = ["Bearer", "Basic", "token"];
+
+/// The parts of `value`: leaves of JSON and YAML, values of properties and connection strings, user and password of a URL, credentials of
+/// HTTP headers, and what one layer of base64 holds. They may be words of no worth.
 pub(super) fn parts(value: &[u8]) -> Vec<Vec<u8>> {
     let mut found = Vec::new();
     add_parts(value, DEPTH, &mut found);
@@ -60,7 +63,7 @@ fn add_parts(value: &[u8], depth: usize, found: &mut Vec<Vec<u8>>) {
     let fields = text.lines().chain(text.split([' ', ';', '&', '?', '\n', '\t', ',']));
     for field in fields {
         let Some((_, part)) = field.split_once('=').or_else(|| field.split_once(": ")) else { continue };
-        add(part.trim().trim_matches(['"', '\'']).as_bytes());
+        add(unquoted(part.trim()).as_bytes());
     }
     for line in text.lines().filter(|_| text.contains('\n')) {
         // `password:...`, and the last field of PostgreSQL's password file.
@@ -81,14 +84,26 @@ fn add_parts(value: &[u8], depth: usize, found: &mut Vec<Vec<u8>>) {
     for part in text.split('<').filter_map(|part| part.split_once('>')) {
         add(part.1.as_bytes());
     }
-    // `user:password`, as in docker's configuration.
+    // `user:password`, as in docker's configuration, and `user:password@tcp(host:port)/name` as in Go's connection strings.
     if let Some((user, password)) = text.split_once(':')
         && !text.contains(char::is_whitespace)
         && !password.starts_with("//")
     {
-        add(user.as_bytes());
-        add(password.as_bytes());
+        let before_host = password.rsplit_once('@').map_or("", |(password, _)| password);
+        [user, password, before_host].into_iter().for_each(|part| add(part.as_bytes()));
     }
+    // `Bearer ...` and `Basic ...`, as in the header Authorization.
+    if let Some((scheme, credentials)) = text.trim().split_once(' ')
+        && SCHEMES.iter().any(|name| name.eq_ignore_ascii_case(scheme))
+    {
+        add(credentials.trim().as_bytes());
+    }
+}
+
+/// What is between the quotes: `"..."/>` as the last attribute of an XML tag.
+fn unquoted(text: &str) -> &str {
+    let quote = text.chars().next().filter(|first| matches!(first, '"' | '\''));
+    quote.and_then(|quote| text.split(quote).nth(1)).unwrap_or(text)
 }
 
 fn leaves(value: &Value, add: &mut impl FnMut(&[u8])) {

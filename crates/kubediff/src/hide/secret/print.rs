@@ -19,13 +19,18 @@ pub(super) struct Print {
     pub(super) value: ValueId,
     /// How long the value is.
     pub(super) bytes: u32,
+    /// Whether a person has named it as a secret.
+    pub(super) named: bool,
 }
+
+/// The bit of the length of a beginning that says so: no beginning is so long.
+const NAMED: u16 = 1 << 15;
 
 impl Print {
     pub(super) fn sealed(&self, key: &HashKey) -> Vec<u8> {
         let mut plain = Vec::with_capacity(BYTES);
         plain.extend(self.start.to_be_bytes());
-        plain.extend(self.prefix.to_be_bytes());
+        plain.extend((self.prefix | if self.named { NAMED } else { 0 }).to_be_bytes());
         plain.extend(self.beginning.to_be_bytes());
         plain.extend(self.value.0.to_be_bytes());
         plain.extend(self.bytes.to_be_bytes());
@@ -42,14 +47,16 @@ impl Print {
         }
         let (start, rest) = plain.split_first_chunk()?;
         let (prefix, rest) = rest.split_first_chunk()?;
+        let prefix = u16::from_be_bytes(*prefix);
         let (beginning, rest) = rest.split_first_chunk()?;
         let (value, rest) = rest.split_first_chunk()?;
         Some(Self {
             start: u32::from_be_bytes(*start),
-            prefix: u16::from_be_bytes(*prefix),
+            prefix: prefix & !NAMED,
             beginning: u64::from_be_bytes(*beginning),
             value: ValueId(u64::from_be_bytes(*value)),
             bytes: u32::from_be_bytes(rest.try_into().ok()?),
+            named: prefix & NAMED != 0,
         })
     }
 }

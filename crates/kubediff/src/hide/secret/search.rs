@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::finder::{Encoding, Finder, Found};
 use super::known::{Budget, TooMuch};
 use super::marker::Marker;
+use super::ordinary;
 
 /// A shorter text is searched in less time than it takes to remember it.
 const REMEMBERED: usize = 32;
@@ -100,7 +101,10 @@ impl<'a> Search<'a> {
     fn names(&mut self, map: &mut Map<String, Value>) {
         let mut renamed = Vec::new();
         for name in map.keys() {
-            let is_plain = |found: &Found| matches!(found.value, Some((.., Encoding::Plain)));
+            let is_plain = |found: &Found| {
+                let is_field = !found.named || ordinary::is_word(name);
+                is_field && matches!(found.value, Some((.., Encoding::Plain)))
+            };
             match self.finder.find(name, &mut self.budget) {
                 Ok(found) if found.is_empty() || is_word(name) && found.iter().all(is_plain) => {}
                 Ok(found) => renamed.push((name.clone(), self.without(name, found))),
@@ -133,7 +137,7 @@ impl<'a> Search<'a> {
     fn without(&self, text: &str, found: Vec<Found>) -> String {
         let mut searched = String::new();
         let mut rest = 0;
-        for Found { place, value } in found {
+        for Found { place, value, .. } in found {
             searched.push_str(text.get(rest..place.start).unwrap_or_default());
             rest = place.end;
             let written = text.get(place).unwrap_or_default();

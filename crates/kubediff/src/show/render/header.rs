@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::painter::{BOLD, DIM, GREEN, MAGENTA, PLAIN, Painter, RED, YELLOW};
 use super::{INDENT, Renderer};
 use crate::changes::change::{Change, Origin, Verb};
-use crate::model::managers::Manager;
+use crate::model::managers;
 use crate::text::terminal::{cut, escape, width};
 
 pub(super) fn header(renderer: &Renderer, change: &Change, out: &mut Painter) {
@@ -118,11 +118,7 @@ fn circumstances(change: &Change) -> String {
     let mut text = change.verb.as_str().to_owned();
     let is_unknown = change.managers.is_empty();
     let mut names: Vec<String> = Vec::new();
-    for Manager { manager, subresource, .. } in change.managers.iter().chain(&change.owners) {
-        let name = match subresource {
-            Some(subresource) => format!("{manager}/{subresource}"),
-            None => manager.clone(),
-        };
+    for name in change.managers.iter().chain(&change.owners).map(managers::name) {
         if !names.contains(&name) {
             names.push(name);
         }

@@ -1,9 +1,11 @@
 //! `log` and `show`.
 
 use expect_test::{Expect, expect};
+use serde_json::json;
 
 use super::run::run;
 use super::shop::Shop;
+use super::world::World;
 
 fn assert_answers(questions: &[(&[&str], Expect)]) {
     let shop = Shop::open();
@@ -177,6 +179,49 @@ fn the_log_is_filtered() {
             "#]],
         ),
     ]);
+}
+
+/// A map that comes or goes as a whole is one difference, and its path is above the key.
+#[test]
+fn k2_a_path_finds_keys_that_came_or_went_with_their_map() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("history.db");
+    let mut world = World::open(&path, [7; 32]);
+    let annotated = |annotations: Option<&str>| {
+        let mut object = json!({
+            "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": "app", "namespace": "shop", "uid": "app-1"},
+        });
+        if let Some(name) = annotations {
+            object["metadata"]["annotations"] = json!({name: "a"});
+        }
+        object
+    };
+    let states =
+        [None, Some("example.com/team"), None, Some("example.com/tier"), None, Some("example.com/team")];
+    for (minute, state) in states.into_iter().enumerate() {
+        // A name that reads like the words of kubediff stands in quotes.
+        let manager = if minute == 2 { "helm, seen in a list" } else { "helm" };
+        world.wrote(&format!("14:{minute:02}:00"), manager, annotated(state));
+    }
+    drop(world);
+    let log = |arguments: &[&str]| {
+        let mut all = vec!["log", "--oneline", "--path", "metadata.annotations[\"example.com/team\"]"];
+        all.extend(arguments);
+        run(&path, &all)
+    };
+    expect![[r#"
+        2026-03-01 14:05:00  ~ configmaps shop/app  +annotations  (updated by helm) #6
+        2026-03-01 14:02:00  ~ configmaps shop/app  -annotations  (updated by "helm, seen in a list") #3
+        2026-03-01 14:01:00  ~ configmaps shop/app  +annotations  (updated by helm) #2
+    "#]]
+    .assert_eq(&log(&[]));
+    // The limit counts what is shown.
+    expect![[r#"
+        2026-03-01 14:05:00  ~ configmaps shop/app  +annotations  (updated by helm) #6
+        2026-03-01 14:02:00  ~ configmaps shop/app  -annotations  (updated by "helm, seen in a list") #3
+    "#]]
+    .assert_eq(&log(&["--limit", "2"]));
 }
 
 #[test]

@@ -86,6 +86,38 @@ fn k3_the_command_masks_a_value_in_everything() {
     );
 }
 
+/// A fourth attack: what a person names is a secret, whatever it looks like. Nothing else recognises these.
+#[test]
+fn k3_the_command_masks_values_that_look_like_words() {
+    for value in ["mellonmellonabc", "db-password-2024", "1234567890123456", "production"] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("history.db");
+        let mut world = World::open(&path, [7; 32]);
+        // A word of the API may be the name of a field, and stays where it is one.
+        let name = if value == "production" { "c" } else { value };
+        let data = json!({"a": value, "b": format!("x={value};"), name: "c"});
+        world.wrote("10:00:00", "helm", map(1, &data));
+        drop(world);
+        let file = folder.path().join("value");
+        std::fs::write(&file, value).unwrap();
+        let said =
+            run(&path, &["history", "scrub", path.to_str().unwrap(), "--value", file.to_str().unwrap()]);
+        assert!(said.starts_with("1 versions in "), "{value}: {said}");
+        let key = folder.path().join("history.db.key");
+        let without = folder.path().join("without.key");
+        std::fs::rename(&key, &without).unwrap();
+        let said = answers(&path);
+        assert!(!said.contains(value) && said.contains("x=<hmac:"), "{value}: {said}");
+        std::fs::rename(&without, &key).unwrap();
+        // From then on, it is hidden in what comes, too.
+        let mut world = World::open(&path, [7; 32]);
+        world.wrote("10:03:00", "helm", map(2, &json!({"again": format!("pg://{value}@db")})));
+        drop(world);
+        let said = run(&path, &["get", "cm", "-n", "shop", "-o", "yaml"]);
+        assert!(!said.contains(value) && said.contains("pg://<hmac:"), "{value}: {said}");
+    }
+}
+
 #[test]
 fn k3_the_command_masks_a_path_in_everything() {
     let folder = tempfile::tempdir().unwrap();
