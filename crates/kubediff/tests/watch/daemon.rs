@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -29,12 +30,15 @@ struct Hook {
     serving: Serving,
     status: Arc<Mutex<StatusCode>>,
     got: Receiver<Value>,
+    refused: Arc<AtomicUsize>,
 }
 
 impl Hook {
     async fn open() -> Self {
         let status = Arc::new(Mutex::new(StatusCode::NO_CONTENT));
         let (tell, got) = channel();
+        let refused = Arc::new(AtomicUsize::new(0));
+        let count = refused.clone();
         let server = Server::bind(ServerOptions::default()).await.unwrap();
         let answers = status.clone();
         let answer = move |request: Request<Bytes>, _| {
@@ -44,12 +48,14 @@ impl Hook {
                 for change in body["changes"].as_array().unwrap() {
                     let _ = tell.send(change.clone());
                 }
+            } else {
+                count.fetch_add(1, Ordering::Relaxed);
             }
             let mut response = Response::new(full(Bytes::new()));
             *response.status_mut() = status;
             async move { response }
         };
-        Self { serving: server.serve(answer), status, got }
+        Self { serving: server.serve(answer), status, got, refused }
     }
 
     fn url(&self) -> String {
