@@ -5,6 +5,7 @@
 mod caches;
 pub mod changed;
 pub mod conditions;
+mod confirmed;
 mod context;
 mod controller;
 pub mod election;

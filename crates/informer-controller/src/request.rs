@@ -48,6 +48,6 @@ fn identity(object: &Value) -> Option<Found> {
     Some(Found { key, version: version(object) })
 }
 
-fn version(object: &Value) -> ResourceVersion {
+pub(crate) fn version(object: &Value) -> ResourceVersion {
     ResourceVersion::new(object["metadata"]["resourceVersion"].as_str().unwrap_or_default())
 }

@@ -4,6 +4,7 @@ mod answer;
 mod error;
 mod json_patch;
 mod ledger;
+mod look;
 mod status;
 mod target;
 
@@ -21,6 +22,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::caches::Caches;
+use crate::confirmed::Confirmed;
 use crate::request::collection;
 
 use answer::Answer;
@@ -69,6 +71,7 @@ struct Shared {
     snapshots: Arc<[Snapshot<Object>]>,
     limit: Duration,
     ledger: Ledger,
+    confirmed: Arc<Confirmed>,
 }
 
 /// A request, as errors name it.
@@ -103,9 +106,10 @@ impl Writer {
         caches: Arc<Caches>,
         snapshots: Arc<[Snapshot<Object>]>,
         limit: Duration,
+        confirmed: Arc<Confirmed>,
     ) -> Self {
         let ledger = Ledger::new(caches);
-        Self { shared: Arc::new(Shared { name, client, snapshots, limit, ledger }), locked: true }
+        Self { shared: Arc::new(Shared { name, client, snapshots, limit, ledger, confirmed }), locked: true }
     }
 
     /// The same writer, whose writes carry the uid but no resourceVersion: they also succeed when somebody else has written
@@ -405,6 +409,15 @@ impl Writer {
 
     pub(crate) fn client(&self) -> &Client {
         &self.shared.client
+    }
+
+    pub(crate) fn confirmed(&self) -> &Confirmed {
+        &self.shared.confirmed
+    }
+
+    /// The same writer, whose writes carry the resourceVersion also after [`Writer::unlocked`].
+    pub(crate) fn locked(&self) -> Self {
+        Self { shared: self.shared.clone(), locked: true }
     }
 }
 

@@ -98,7 +98,7 @@ enum Command {
         #[arg(long, requires = "seed")]
         trace: bool,
     },
-    /// Play the stories of processes many times: leader elections on a real server, a history whose writer is killed
+    /// Play the stories of processes many times: leader elections on a real server, a history whose writer is killed, rehearsals
     Soak {
         /// Only stories with one of these in their name
         #[arg(long, value_delimiter = ',')]

@@ -15,6 +15,7 @@ mod forgotten_numbers;
 mod grown_disks;
 mod leaked_child;
 mod missing_finalizer;
+mod pages;
 mod runs;
 mod stale_owner;
 mod support;

@@ -16,6 +16,7 @@ use tokio::time::Instant;
 
 use super::{Controller, Settings};
 use crate::caches::Caches;
+use crate::confirmed::Confirmed;
 use crate::context::{Context, Shared};
 use crate::endings::Ending;
 use crate::error::RunError;
@@ -61,6 +62,8 @@ struct Loop<T, R> {
     client: Client,
     caches: Arc<Caches>,
     recorder: Recorder,
+    /// Of this term.
+    confirmed: Arc<Confirmed>,
     settings: Settings,
     /// The next one for a context's random numbers.
     seed: u64,
@@ -120,6 +123,7 @@ pub(super) async fn run<T: View>(
         client: term.client().clone(),
         caches,
         recorder: recorder.clone().start(term.client().clone()),
+        confirmed: Arc::new(Confirmed::new()),
         seed: settings.host.seed(),
         settings,
         inbox,
@@ -149,6 +153,7 @@ pub(super) async fn run<T: View>(
         };
         this.client = term.client().clone();
         this.recorder = recorder.clone().start(term.client().clone());
+        this.confirmed = Arc::new(Confirmed::new());
         this.begin_anew();
     }
 }
@@ -263,6 +268,7 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
             self.caches.clone(),
             snapshots.clone(),
             self.settings.write_limit,
+            self.confirmed.clone(),
         );
         self.seed = self.seed.wrapping_add(1);
         let shared = Arc::new(Shared {

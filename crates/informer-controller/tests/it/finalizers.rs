@@ -1,17 +1,20 @@
 //! Finalizers: added before anything outside, removed after the cleanup, and no others touched.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use informer_controller::election::Election;
 use informer_controller::finalizer::{Finalizer, Guarded};
 use informer_controller::{Context, Controller, Failure, Outcome, RunError, with};
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::{Value, json};
-use testapi::faults::{Fault, Refusal};
-use testapi::{Patch, Verb};
+use testapi::faults::{Events, Fault, Refusal};
+use testapi::{Gvr, Patch, Verb};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::support::{LONG, Stop, World, map, maps};
+use crate::wireless::Wireless;
 
 const BUCKET: Finalizer = Finalizer::new("shop.example.com/bucket");
 
@@ -198,4 +201,88 @@ async fn finalizers_that_others_add_and_remove_meanwhile_stay_as_they_are() {
     let left = world.server.api().get(&maps(), "shop", "a").unwrap();
     assert_eq!(left["metadata"]["finalizers"], json!(["b.example.com/b"]));
     stop.and_wait(running).await.unwrap();
+}
+
+/// The questions to the server about one map. The informer lists all of them.
+fn looks(world: &World) -> usize {
+    let lists = world.server.requests().matching(&Verb::List.of("configmaps"));
+    lists.iter().filter(|list| list.call.query.get("fieldSelector") == Some("metadata.name=a")).count()
+}
+
+#[tokio::test]
+async fn the_server_confirms_a_finalizer_once_per_object_and_term() {
+    let world = World::new([with_finalizers(&["shop.example.com/bucket"])]).await;
+    let informer = world.factory.informer::<ConfigMap>();
+    let election = Election::builder(world.server.config(), "shop", "bucket")
+        .lease_duration(Duration::from_secs(3))
+        .renew_deadline(Duration::from_secs(2))
+        .retry_period(Duration::from_millis(100))
+        .build()
+        .unwrap();
+    let (done, mut did) = mpsc::unbounded_channel();
+    let (stop, stopped) = Stop::pair();
+    let controller = Controller::new("test", &informer).until(stopped);
+    let config = world.server.config();
+    let running =
+        tokio::spawn(async move { controller.run_elected(&election, config, with(done, reconcile)).await });
+    let mut made = async || {
+        assert_eq!(tokio::time::timeout(LONG, did.recv()).await.unwrap(), Some(Done::Made));
+    };
+    made().await;
+    assert_eq!(looks(&world), 1);
+    let patch = Patch::Merge(json!({ "data": { "of": "changed" } }));
+    world.server.api().patch(&maps(), "shop", "a", &patch).unwrap();
+    made().await;
+    assert_eq!(looks(&world), 1, "it is known");
+
+    // Somebody takes the lease, and releases it.
+    let leases = Gvr::new("coordination.k8s.io/v1", "leases");
+    let taken = json!({ "spec": { "holderIdentity": "somebody", "leaseDurationSeconds": 1 } });
+    world.server.api().patch(&leases, "shop", "bucket", &Patch::Merge(taken)).unwrap();
+    made().await;
+    assert_eq!(looks(&world), 2, "another leader may have cleaned up meanwhile");
+    stop.and_wait(running).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_object_that_is_gone_for_the_server_is_not_held() {
+    let world = World::new([with_finalizers(&["shop.example.com/bucket"])]).await;
+    let informer = world.factory.informer::<ConfigMap>();
+    let stalled = world.server.faults().on(Verb::Watch.of("configmaps")).once(Fault::StallAfter(Events(0)));
+    informer.start();
+    informer.wait_for_sync(LONG).await.unwrap();
+    stalled.hit().await;
+    // A former process has cleaned up. The cache does not have that yet.
+    world
+        .server
+        .api()
+        .patch(&maps(), "shop", "a", &Patch::Merge(json!({ "metadata": { "finalizers": null } })))
+        .unwrap();
+    world.server.api().delete(&maps(), "shop", "a").unwrap();
+    let mut running = Running::on(world);
+    assert_eq!(running.done.recv().await, Some(Done::Nothing));
+    running.world.server.faults().running(Verb::Watch.of("configmaps")).cut();
+    running.until(Done::Gone).await;
+    running.end().await;
+}
+
+/// 150 objects, of which the server is asked about 50 a second after the first 100.
+#[tokio::test(start_paused = true)]
+async fn the_questions_have_a_pace() {
+    let objects = (0..150).map(|number| {
+        let mut map = map("shop", &format!("m-{number}"));
+        map["metadata"]["finalizers"] = json!(["shop.example.com/bucket"]);
+        map
+    });
+    let world = Wireless::with(&maps(), objects);
+    let informer = world.factory().informer::<ConfigMap>();
+    let (done, mut did) = mpsc::unbounded_channel();
+    let begun = tokio::time::Instant::now();
+    let controller = Controller::new("test", &informer).workers(8).run(world.client(), with(done, reconcile));
+    let _running = tokio_util::task::AbortOnDropHandle::new(tokio::spawn(controller));
+    for _ in 0..150 {
+        assert_eq!(tokio::time::timeout(LONG, did.recv()).await.unwrap(), Some(Done::Made));
+    }
+    let took = begun.elapsed();
+    assert!((Duration::from_millis(950)..Duration::from_millis(1100)).contains(&took), "{took:?}");
 }
