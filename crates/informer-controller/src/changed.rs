@@ -2,7 +2,8 @@
 //!
 //! Each passes additions and deletions, and decides about updates; [`version`] stops resyncs too, which the others pass. An
 //! object that was deleted and created again between two notifications is an update whose states have different uids: it
-//! always passes.
+//! always passes. So does a `deletionTimestamp` that appears, with any predicate of a [`Watched`](crate::Watched): looking
+//! for it decodes the metadata of each object whose change does not pass.
 //!
 //! ```no_run
 //! # fn example(pods: informer::Informer<k8s_openapi::api::core::v1::Pod>) {

@@ -10,7 +10,7 @@ use informer::{
 };
 
 use crate::inbox::Inbox;
-use crate::owned::controlling;
+use crate::owned::{Owned, controlling};
 use crate::trigger::Trigger;
 
 /// Whether a change matters.
@@ -48,7 +48,8 @@ impl<U: View> Watched<U> {
     /// A predicate of owned objects sees the whole change: one that ignores a change of the owner reference leaves the former
     /// owner asleep.
     ///
-    /// The predicate is called in the task of the subscription. If it panics, the change passes.
+    /// The predicate is called in the task of the subscription. If it panics, the change passes. So does the beginning of a
+    /// deletion, whatever the predicate says: the object may wait for a finalizer of this controller.
     #[must_use]
     pub fn when(self, predicate: impl Fn(&Change<U>) -> bool + Send + Sync + 'static) -> Self {
         let when: Predicate<U> = match self.when {
@@ -195,10 +196,21 @@ impl<U: View> Translate<U> {
 }
 
 fn passes<U>(when: &Predicate<U>, change: &Change<U>) -> bool {
-    catch_unwind(AssertUnwindSafe(|| when(change))).unwrap_or_else(|_| {
+    let matters = catch_unwind(AssertUnwindSafe(|| when(change))).unwrap_or_else(|_| {
         tracing::error!(key = ?change.key(), "a predicate panicked; its change passes");
         true
-    })
+    });
+    matters || begins_deletion(change)
+}
+
+/// Whether a change shows the beginning of a deletion. It always passes: the object may wait for this controller's finalizer.
+fn begins_deletion<U>(change: &Change<U>) -> bool {
+    let is_going = |object: &Object| object.decode::<Owned>().is_ok_and(|object| object.is_being_deleted());
+    match change {
+        Change::Added { new, .. } => is_going(new.object()),
+        Change::Updated { old, new, .. } => is_going(new.object()) && !is_going(old.object()),
+        _ => false,
+    }
 }
 
 impl<U: View> Keys<U> {

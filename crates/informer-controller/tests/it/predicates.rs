@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use futures_util::{FutureExt, Stream, StreamExt};
 use informer::{Change, View};
-use informer_controller::changed;
+use informer_controller::{Context, Controller, Outcome, Watched, changed};
 use k8s_openapi::api::apps::v1::ReplicaSet;
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::{Value, json};
 use testapi::{Gvr, Patch};
+use tokio::sync::mpsc;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::support::{LONG, map, maps};
 use crate::wireless::{Wireless, pass};
@@ -142,4 +144,41 @@ async fn an_object_without_a_generation_always_passes() {
     world.0.patch(&maps(), "shop", "a", &labels).unwrap();
     let change = next(&mut changes).await;
     assert!(matches!(change, Change::Updated { .. }) && changed::generation(&change));
+}
+
+/// A map with a finalizer is deleted: without a reconciliation it would stay for ever.
+#[tokio::test(start_paused = true)]
+async fn the_beginning_of_a_deletion_passes_every_predicate() {
+    type Predicate = Box<dyn Fn(&Change<ConfigMap>) -> bool + Send + Sync>;
+    let predicates: [(&str, Predicate); 3] = [
+        ("labels", Box::new(changed::labels)),
+        ("field", Box::new(changed::field(|map: &ConfigMap| map.data.clone()))),
+        ("nothing", Box::new(|_| false)),
+    ];
+    for (name, predicate) in predicates {
+        let mut held = map("shop", "a");
+        held["metadata"]["finalizers"] = json!(["shop.example.com/bucket"]);
+        let mut going = held.clone();
+        going["metadata"]["name"] = json!("b");
+        let world = Wireless::with(&maps(), [held, going]);
+        world.0.delete(&maps(), "shop", "b").unwrap();
+        let informer = world.factory().informer::<ConfigMap>();
+        let (seen, mut reconciled) = mpsc::unbounded_channel();
+        let controller = Controller::new("test", Watched::of(&informer).when(predicate));
+        let reconcile = move |context: Context<ConfigMap>| {
+            if context.object().is_some_and(|map| map.metadata.deletion_timestamp.is_some()) {
+                let _ = seen.send(context.key().to_string());
+            }
+            async { Ok(Outcome::Done) }
+        };
+        let _running = AbortOnDropHandle::new(tokio::spawn(controller.run(world.client(), reconcile)));
+        let mut next = async || tokio::time::timeout(LONG, reconciled.recv()).await.expect(name).unwrap();
+        assert_eq!(next().await, "shop/b", "{name}: it began before the start");
+        world.0.delete(&maps(), "shop", "a").unwrap();
+        assert_eq!(next().await, "shop/a", "{name}");
+        let note = Patch::Merge(json!({ "metadata": { "annotations": { "a": "b" } } }));
+        world.0.patch(&maps(), "shop", "a", &note).unwrap();
+        pass(Duration::from_secs(1)).await;
+        assert!(reconciled.try_recv().is_err(), "{name}: later changes are the predicate's");
+    }
 }
