@@ -4,11 +4,17 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::{Request, Response};
 use informer::kube::Client;
+use informer::kube::client::client::Body;
+use informer::kube::client::client::retry::RetryPolicy;
 use informer::{FactoryBuilder, SharedInformerFactory};
 use informer_controller::election::{Election, ElectionBuilder};
 use informer_controller::{Clock, Host};
 use jiff::Timestamp;
+use tokio::time::Sleep;
+use tower::retry::{Policy, RetryLayer};
+use tower::{BoxError, ServiceBuilder};
 
 use crate::cluster::Cluster;
 use crate::external::External;
@@ -37,9 +43,11 @@ impl Env {
         SharedInformerFactory::builder_with_transport(self.wire.clone()).deterministic(self.seed())
     }
 
-    /// A client of the server.
+    /// A client of the server. It repeats what is answered with 429, 503 or 504, as a client that kube makes of a `Config`.
     pub fn client(&self) -> Client {
-        Client::new(self.wire.clone(), "default")
+        let retries = RetryLayer::new(Retries(RetryPolicy::server_retry()));
+        let stack = ServiceBuilder::new().layer(retries).map_err(BoxError::from).service(self.wire.clone());
+        Client::new(stack, "default")
     }
 
     /// The clocks and the seed for [`Controller::host`](informer_controller::Controller::host). The clocks follow tokio's clock.
@@ -88,6 +96,28 @@ impl Env {
 impl fmt::Debug for Env {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Env({})", self.identity())
+    }
+}
+
+/// kube's retries, whose own pace is random.
+#[derive(Clone)]
+struct Retries(RetryPolicy);
+
+const RETRY: Duration = Duration::from_millis(5);
+
+impl<R> Policy<Request<Body>, Response<R>, BoxError> for Retries {
+    type Future = Sleep;
+
+    fn retry(
+        &mut self,
+        request: &mut Request<Body>,
+        answer: &mut Result<Response<R>, BoxError>,
+    ) -> Option<Sleep> {
+        self.0.retry(request, answer).map(|_| tokio::time::sleep(RETRY))
+    }
+
+    fn clone_request(&mut self, request: &Request<Body>) -> Option<Request<Body>> {
+        Policy::<_, Response<R>, _>::clone_request(&mut self.0, request)
     }
 }
 

@@ -25,7 +25,7 @@ pub enum Disturbance {
     Conflict,
     /// A write is refused with 500, and not carried out.
     Failure,
-    /// A write is carried out, and its answer is lost.
+    /// A write is carried out, and its answer is lost: there is none, or it is the 504 of a proxy.
     LostAnswer,
     /// A second instance of the program runs for a while.
     SecondInstance,

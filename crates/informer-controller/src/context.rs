@@ -163,7 +163,7 @@ impl<T: View> Context<T> {
     }
 
     /// The client of the writes, for other requests. Its writes are not recorded as those of the [`Writer`] are: the next
-    /// reconciliation may not see them.
+    /// reconciliation may not see them. They are sent once, too.
     pub fn unrecorded_client(&self) -> &Client {
         self.shared.writer.client()
     }

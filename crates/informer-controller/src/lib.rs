@@ -22,6 +22,7 @@ mod interleavings;
 pub mod internals;
 mod leadership;
 pub mod metrics;
+mod once;
 mod owned;
 pub mod owners;
 pub mod permissions;

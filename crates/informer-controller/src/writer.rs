@@ -41,6 +41,10 @@ pub use target::{Seen, Target};
 ///
 /// Writes by other ways, for example with a client of your own, are not remembered.
 ///
+/// Each write is sent once. kube's client repeats what is answered with 429, 503 or 504, unless `Config::default_retry` is
+/// `false`; a creation with a generated name may have been carried out by then. Here the reconciliation fails, and the next one
+/// waits until it is known what became of the write.
+///
 /// ```no_run
 /// use informer_controller::{Context, Failure, Outcome};
 /// use k8s_openapi::api::core::v1::ConfigMap;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use informer::kube::client::Api;
 use informer::kube::core::params::PostParams;
 use informer_controller::{Context, Failure, Outcome};
-use informer_controller_test::{Rehearsal, Rule, World};
+use informer_controller_test::{Disturbance, Rehearsal, Rule, World};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use serde_json::json;
 
@@ -60,4 +60,19 @@ fn the_faulty_one_is_found() {
 #[test]
 fn the_corrected_one_passes() {
     passes(rehearsal(Rehearsal::new(|env| control(env, corrected))));
+}
+
+async fn generated(state: Arc<State>, context: Context<ConfigMap>) -> Result<Outcome, Failure> {
+    let Some(map) = context.object() else { return Ok(Outcome::Done) };
+    if context.owned(&state.secrets).is_empty() {
+        context.writer().create(&child(map, None)).await?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// kube's client, which every program has, repeats what is answered with 504.
+#[test]
+fn no_layer_below_the_writer_repeats_a_creation() {
+    let rehearsed = rehearsal(Rehearsal::new(|env| control(env, generated)));
+    rehearsed.disturbances([Disturbance::LostAnswer]).run();
 }

@@ -23,6 +23,7 @@ use crate::error::RunError;
 use crate::gate::Loss;
 use crate::inbox::Inbox;
 use crate::leadership::{Authority, Leadership};
+use crate::once::sending_once;
 use crate::permissions::review;
 use crate::reconcile::{Failure, Outcome, Reconcile};
 use crate::recorder::Recorder;
@@ -120,7 +121,7 @@ pub(super) async fn run<T: View>(
     let mut this = Loop {
         name,
         watched,
-        client: term.client().clone(),
+        client: sending_once(term.client().clone()),
         caches,
         recorder: recorder.clone().start(term.client().clone()),
         confirmed: Arc::new(Confirmed::new()),
@@ -151,7 +152,7 @@ pub(super) async fn run<T: View>(
             () = &mut until => return Ok(()),
             begun = leadership.begin() => begun?,
         };
-        this.client = term.client().clone();
+        this.client = sending_once(term.client().clone());
         this.recorder = recorder.clone().start(term.client().clone());
         this.confirmed = Arc::new(Confirmed::new());
         this.begin_anew();

@@ -2,10 +2,16 @@
 //! off.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use futures_util::FutureExt;
+use http_body_util::BodyExt;
 use informer::Informer;
+use informer::kube::Client;
 use informer::kube::client::Api;
+use informer::kube::client::client::Body;
+use informer::kube::client::client::retry::RetryPolicy;
 use informer::kube::core::params::PostParams;
 use informer_controller::metrics::Format;
 use informer_controller::{Context, Controller, Failure, Outcome, with};
@@ -15,8 +21,10 @@ use serde_json::json;
 use testapi::faults::{Bytes, Events, Fault};
 use testapi::{Patch, Verb};
 use tokio::sync::mpsc;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::support::{LONG, Stop, World, map, maps, secrets};
+use crate::wireless::Wireless;
 
 /// How a reconciler writes.
 #[derive(Clone, Copy, PartialEq)]
@@ -269,4 +277,45 @@ async fn q7_a_write_of_what_somebody_else_has_changed_is_a_conflict() {
         .await
         .unwrap();
     stop.and_wait(running).await.unwrap();
+}
+
+/// kube's client repeats what is answered with 504. The first creation was carried out.
+#[tokio::test(start_paused = true)]
+async fn q7_a_creation_whose_fate_is_unknown_is_repeated_by_nobody() {
+    let world = Wireless::with(&maps(), [map("shop", "a")]);
+    let (api, creations) = (world.0.clone(), Arc::new(AtomicUsize::new(0)));
+    let counter = creations.clone();
+    let service = tower::service_fn(move |request: http::Request<Body>| {
+        let (api, creations) = (api.clone(), counter.clone());
+        async move {
+            let (head, body) = request.into_parts();
+            let body = body.collect().await?.to_bytes();
+            let creates = head.method == "POST" && head.uri.path().ends_with("/secrets");
+            let answer = api.handle(http::Request::from_parts(head, body)).await;
+            if creates && creations.fetch_add(1, Ordering::SeqCst) == 0 {
+                // A proxy on the way gives up.
+                let gave_up = http::Response::builder().status(504);
+                return Ok(gave_up.body(Body::from(Vec::new()))?);
+            }
+            Ok::<_, tower::BoxError>(
+                answer.map(|body| Body::from(body.collect().now_or_never().unwrap().unwrap().to_bytes())),
+            )
+        }
+    });
+    let retries = tower::retry::RetryLayer::new(RetryPolicy::server_retry());
+    let client = Client::new(tower::ServiceBuilder::new().layer(retries).service(service), "default");
+    let factory = world.factory();
+    let (parents, children) = (factory.informer::<ConfigMap>(), factory.informer::<Secret>());
+    let (seen, mut reconciled) = mpsc::unbounded_channel();
+    let controller = Controller::new("test", &parents).owns(&children);
+    let state = State { secrets: children.clone(), way: Way::Context, seen };
+    let _running = AbortOnDropHandle::new(tokio::spawn(controller.run(client, with(state, one_child))));
+    let mut next = async || tokio::time::timeout(LONG, reconciled.recv()).await.unwrap().unwrap();
+    assert_eq!(
+        (next().await, next().await),
+        (0, 1),
+        "it is tried again, and sees what the first attempt wrote"
+    );
+    assert_eq!(creations.load(Ordering::SeqCst), 1);
+    assert_eq!(world.0.list(&secrets(), Some("shop")).unwrap().len(), 1);
 }
