@@ -36,7 +36,7 @@ pub enum Error {
         names: u64,
     },
     /// Its name, or that of the log beside it, stands for another file now or for none, or it was cut: nothing more can be written.
-    #[error("the history {} (with its -wal and -shm) was replaced, removed or cut while it was written; start again", .path.display())]
+    #[error("the history {} (with its -wal, -shm and -lock) was replaced, removed or cut while it was written; start again", .path.display())]
     Replaced {
         /// The file.
         path: PathBuf,

@@ -107,7 +107,7 @@ pub(crate) struct Follow {
     /// When a definition changed that has not led to a discovery yet.
     defined: Option<Timestamp>,
     /// Groups and names that have been watched: another version of them is not new.
-    followed: BTreeSet<(String, String)>,
+    followed: BTreeSet<String>,
     outages: Outages,
     denials: Denials,
     /// Whether anything was ever watched.
@@ -372,6 +372,10 @@ impl Follow {
         let Discovered { targets, served, unavailable } = discovered;
         self.served = served;
         self.tell(|standing| standing.trouble = None);
+        if unavailable.is_empty() {
+            // One that comes again is new: all its objects are gone.
+            self.followed.retain(|resource| self.served.contains(resource));
+        }
         let gone: Vec<_> = self.targets.keys().filter(|target| !targets.contains(target)).cloned().collect();
         for target in gone {
             self.targets.remove(&target);
@@ -387,10 +391,10 @@ impl Follow {
                 if self.reach.named {
                     self.inbox.push(Waiting::Asked(kind.gvk.clone()));
                 }
-                let resource = (target.resource.group.clone(), target.resource.plural.clone());
                 // A resource that the server did not describe before is no news.
                 let of_group = |part: &String| part.split('/').next() == Some(&*target.resource.group);
-                let known = !self.followed.insert(resource) || self.unavailable.iter().any(of_group);
+                let known = !self.followed.insert(target.resource.qualified_name())
+                    || self.unavailable.iter().any(of_group);
                 self.streams.add(&self.factory, &target, at_start || known)?;
                 if streams::is_secrets(&target.resource) {
                     self.secrets.watches();

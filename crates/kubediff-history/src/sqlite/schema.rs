@@ -131,11 +131,11 @@ fn create(path: &Path) -> std::io::Result<()> {
     options.open(path).map(drop)
 }
 
-/// The files that the names of a history, of its log and of its readers' shared memory stand for. SQLite makes the latter two with the first
-/// connection, and removes them with the last one.
+/// The files that the names of a history, of its log, of its readers' shared memory and of its lock stand for. SQLite makes the log and the
+/// shared memory with the first connection, and removes them with the last one.
 pub(super) struct Files {
     history: Option<(u64, u64)>,
-    beside: [Option<(u64, u64)>; 2],
+    beside: [Option<(u64, u64)>; 3],
     length: u64,
 }
 
@@ -143,7 +143,7 @@ impl Files {
     pub(super) fn of(path: &Path) -> Self {
         // SQLite follows a link.
         let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        let beside = ["-wal", "-shm"].map(|end| identity(&beside(&real, end)));
+        let beside = ["-wal", "-shm", "-lock"].map(|end| identity(&beside(&real, end)));
         let length = path.metadata().map_or(0, |file| file.len());
         Self { history: identity(path), beside, length }
     }

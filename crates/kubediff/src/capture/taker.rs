@@ -92,12 +92,15 @@ impl Taker {
 
     /// Takes an entry at once, or lets it wait.
     fn arrived(&mut self, waiting: Waiting, inbox: &Inbox) -> Result<(), TakeError> {
+        let is_shown = |raw: &Raw| self.profile.noise.hides(&raw.kind.gvk).is_none();
+        let is_after = |raw: &Raw| self.recorder.as_ref().is_some_and(|recorder| recorder.is_after(raw));
         let states = match &waiting {
-            Waiting::Change(raw) if self.profile.noise.hides(&raw.kind.gvk).is_none() => read(raw),
+            Waiting::Change(raw) if is_shown(raw) => read(raw),
+            Waiting::First(raw) if is_after(raw) && is_shown(raw) => read(raw),
             _ => None,
         };
         let is_unsure = match (&waiting, &states) {
-            (Waiting::Change(raw), Some(States { old, new: Some(new) })) => {
+            (Waiting::Change(raw) | Waiting::First(raw), Some(States { old, new: Some(new) })) => {
                 self.profile.secrets.is_unsure(&raw.kind.gvk, old.as_ref(), new)
             }
             _ => false,
@@ -181,8 +184,10 @@ impl Taker {
     ) -> Result<(), TakeError> {
         let Some(recorder) = &mut self.recorder else { return Ok(()) };
         let (session, unrecorded, is_shown) = (&self.session, &mut self.unrecorded, self.screen.is_some());
-        let mut changes = |change: Box<Change>| {
+        let cluster = &self.cluster;
+        let mut changes = |mut change: Box<Change>| {
             if is_shown {
+                change.cluster.clone_from(cluster);
                 unrecorded.push(Entry::Change(change));
             } else {
                 session.lock().unwrap_or_else(PoisonError::into_inner).record(&change);

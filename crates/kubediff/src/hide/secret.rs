@@ -212,7 +212,9 @@ impl Secrets {
         let Some(value) = essence(value) else { return false };
         let namespace = namespace.unwrap_or_default();
         let known = &mut self.write().known;
-        known.learn_former(namespace, value, true, self.key.value_id(value));
+        for value in [Some(value.to_vec()), marker::written_out_bytes(value)].into_iter().flatten() {
+            known.learn_former(namespace, &value, true, self.key.value_id(&value));
+        }
         for part in
             parts::parts(value).iter().filter_map(|part| essence(part)).filter(|part| looks_secret(part))
         {
@@ -570,6 +572,8 @@ fn values(secret: &Value) -> Vec<Vec<u8>> {
     }
     let parts: Vec<Vec<u8>> = values.iter().flat_map(|value| parts::parts(value)).collect();
     values.extend(parts);
+    let written: Vec<Vec<u8>> = values.iter().filter_map(|value| marker::written_out_bytes(value)).collect();
+    values.extend(written);
     values.retain_mut(|value: &mut Vec<u8>| match essence(value) {
         Some(essence) if !shown.contains(&essence) && looks_secret(essence) => {
             *value = essence.to_vec();

@@ -299,6 +299,12 @@ impl Recorder {
         }
     }
 
+    /// Whether an object of a first list has changed since the run before followed its resource.
+    pub(crate) fn is_after(&self, raw: &Raw) -> bool {
+        let targets = [raw.target_text(), raw.kind.resource.qualified_name()];
+        raw.now().is_some_and(|now| self.past.is_before(&targets, &now.resource_version().to_string()))
+    }
+
     /// Whether the change is of an object that waits for the rest of the first list. It is part of that then.
     pub(crate) fn still_first(&mut self, raw: &Raw) -> bool {
         let Some(firsts) = self.firsts.get_mut(&raw.target_text()) else { return false };
@@ -417,6 +423,10 @@ impl Recorder {
         self.batch.note(notes::NAMES, noted.join("\n"));
         let origin = if at_start { Origin::Restart } else { Origin::List };
         let now = Timestamp::now();
+        if !gone.is_empty() {
+            // Deletions that were seen are not found again.
+            self.commit(comparing.inbox)?;
+        }
         for target in gone {
             let left = if at_start { self.past.watched_until.unwrap_or(now) } else { now };
             self.batch.note(notes::left(&target), left.to_string());

@@ -369,6 +369,15 @@ fn k1_a_mark_in_the_cluster_is_a_text() {
     assert_eq!(shown(&text, VALUE), mark);
     assert_eq!(shown("", "ahmac: text hmac:"), "ahmac: text hmac:");
 
+    // The fourth attack: a value that looks like a mark, or like a part of one, is a value, and no part of the marks of others.
+    let part = mark.trim_start_matches('<').trim_end_matches(" bytes>");
+    for value in ["Aa1<hmac:kQ93", "Zz9Q<text hmac:Rk8Tq", &mark, part] {
+        learn(&profile, &secret("evil", "s", &[("k", value)]));
+        let text = shown("", &format!("x={value};"));
+        assert!(text.starts_with("x=<hmac:") && text.ends_with("bytes>;"), "{value}: {text}");
+        assert_eq!(shown("", VALUE), mark, "{value}");
+    }
+
     // In Secrets, in base64 and in manifests, whatever escapes they have.
     let of_secret = |value: &str| {
         let object = secret("shop", "other", &[("k", value)]);

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Instant;
 
 use http::Method;
 use kubediff_history::{Filter, Page, Reader, Record, Scope};
 use serde_json::{Value, json};
 use testapi::TestApi;
 
-use crate::session::Session;
+use crate::session::{PATIENCE, Session};
 use crate::shop::Shop;
 
 /// Starts recording; ends when it watches.
@@ -149,6 +150,8 @@ async fn k1_what_a_first_list_has_stored_in_part_and_is_gone_was_deleted() {
     assert_eq!(names, ["stays"]);
 }
 
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
 /// The third attack: what comes and goes between a definition and the first list of its objects.
 #[tokio::test(flavor = "multi_thread")]
 async fn k1_before_the_first_list_of_a_new_resource_there_is_a_gap() {
@@ -161,14 +164,30 @@ async fn k1_before_the_first_list_of_a_new_resource_there_is_a_gap() {
         "metadata": {"name": "gates.example.com"}, "spec": {"group": "example.com", "scope": "Namespaced",
         "names": {"plural": "gates", "kind": "Gate"},
         "versions": [{"name": "v1", "served": true, "storage": true, "schema": schema}]}});
-    shop.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition).await;
     let gate = json!({"apiVersion": "example.com/v1", "kind": "Gate", "metadata": {"name": "g"}});
-    shop.post("/apis/example.com/v1/namespaces/default/gates", gate).await;
-    let (session, _) = see(session, &["+ gates.example.com default/g"]).await;
+    let mut session = session;
+    // The fourth attack: the deletions were recorded twice, and a definition that came again was one that "was not selected".
+    for round in 1..=2 {
+        shop.post(DEFINITIONS, definition.clone()).await;
+        shop.post("/apis/example.com/v1/namespaces/default/gates", gate.clone()).await;
+        (session, _) = see(session, &["+ gates.example.com default/g"]).await;
+        shop.send(Method::DELETE, &format!("{DEFINITIONS}/gates.example.com"), Value::Null).await;
+        let end = Instant::now() + PATIENCE;
+        for gone in ["deleted g ", "deleted gates.example.com "] {
+            while log(&file).iter().filter(|line| line.starts_with(gone)).count() < round {
+                assert!(Instant::now() < end, "{:#?}", log(&file));
+                tokio::task::yield_now().await;
+            }
+        }
+    }
     end(session, "-TERM").await;
-    let log = log(&file);
-    let is_gap = |line: &String| line.starts_with("gap gates.example.com: the definition is new");
-    assert_eq!(log.iter().filter(|line| is_gap(line)).count(), 1, "{log:#?}");
+    let mut log = log(&file);
+    log.retain(|line| line.contains(" g ") || line.starts_with("gap gates"));
+    let lines: Vec<String> =
+        log.iter().map(|line| line.split(' ').take(2).collect::<Vec<_>>().join(" ")).collect();
+    let once = ["added g", "gap gates.example.com:", "deleted g"];
+    assert_eq!(lines, [once, once].concat(), "{log:#?}");
+    assert!(log[1].contains("the definition is new") && log[4] == log[1], "{log:#?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -182,6 +182,29 @@ async fn k3_the_command_masks_a_value_beside_the_daemon() {
     assert!(!folder.path().join("history.db-scrub").exists());
 }
 
+/// The fourth attack: a change that a start finds mentions a Secret that is rotated after it.
+#[tokio::test(flavor = "multi_thread")]
+async fn k3_what_a_start_finds_waits_for_its_secret() {
+    let folder = tempfile::tempdir().unwrap();
+    let shop = Shop::open().await;
+    shop.create("early", "nothing").await;
+    let daemon = serve(&shop, folder.path(), "secrets: {wait: 60s}\n").await;
+    tokio::task::spawn_blocking(move || daemon.end_with("-TERM")).await.unwrap();
+    shop.patch("early", &format!("pg://app:{}@db", value(1))).await;
+    shop.create("new", &format!("pg://app:{}@db", value(2))).await;
+    let daemon = serve(&shop, folder.path(), "secrets: {wait: 10s}\n").await;
+    // It has listed the objects.
+    shop.create("later", "nothing").await;
+    for at in [1, 2] {
+        let secret = json!({"metadata": {"name": format!("db-{at}")}, "stringData": {"password": value(at)}});
+        shop.post(SECRETS, secret).await;
+    }
+    end_after(daemon, folder.path(), "later").await;
+    let (text, _) = everything(folder.path());
+    assert!(![1, 2].iter().any(|at| text.contains(&value(*at))), "{text}");
+    assert!(text.contains("pg://app:<hmac:"), "{text}");
+}
+
 /// The daemon ends after it has noted the value, and before it has masked what was stored; its key has the name that daemons give.
 #[tokio::test(flavor = "multi_thread")]
 async fn k3_a_question_masks_what_the_daemon_could_not_mask_any_more() {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use control_plane::ControlPlane;
 
 /// Longer than anything takes.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Session {
     child: Child,

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::key::ValueId;
 use super::known::{Budget, Known, MIN_BYTES, TooMuch};
+use super::marker;
 use super::readings::{self, Reading};
 use super::runs;
 use super::vocabulary::Vocabulary;
@@ -39,6 +40,13 @@ impl Finder<'_> {
             return Ok(found);
         }
         self.text(text.as_bytes(), Encoding::Plain, &|place| place, budget, &mut found)?;
+        if !found.is_empty() && marker::may_be_in(text.as_bytes()) {
+            let marks = marker::places(text);
+            let is_in_mark = |place: &Range<usize>| {
+                marks.iter().any(|mark| place.start < mark.end && mark.start < place.end)
+            };
+            found.retain(|found| !is_in_mark(&found.place));
+        }
         Ok(if found.is_empty() { found } else { united(found, text) })
     }
 

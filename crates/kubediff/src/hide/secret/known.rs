@@ -396,6 +396,8 @@ impl Known {
             if first.is_some_and(|first| self.may_begin(first))
                 && let Some(hit) = self.at(text, at, budget)?
             {
+                // The caller looks at all of it, in about 20 ns for each byte.
+                budget.spend(4 * hit.place.len()).ok_or(TooMuch)?;
                 found(hit);
             }
         }
@@ -438,4 +440,25 @@ pub(super) fn essence(value: &[u8]) -> Option<&[u8]> {
     let trimmed = value.trim_ascii();
     let essence = if trimmed.len() < MIN_BYTES { value } else { trimmed };
     (essence.len() >= MIN_BYTES).then_some(essence)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Budget, Known, TooMuch};
+    use crate::HashKey;
+
+    /// A fourth attack: values that begin alike, and a text that begins so at every second byte.
+    #[test]
+    fn k5_the_hits_of_a_search_are_bounded_too() {
+        let key = HashKey::from_bytes([7; 32]);
+        let mut known = Known::new(&key);
+        let values: Vec<Vec<u8>> =
+            (0..250).map(|at| format!("{}{at}", "aB".repeat(10 * at + 4)).into_bytes()).collect();
+        known.learn("evil", "x", &values, 0, |value| key.value_id(value));
+        let mut bytes = 0;
+        let text = "aB".repeat(450_000);
+        let searched = known.all(text.as_bytes(), &mut Budget::new(), |hit| bytes += hit.place.len());
+        assert_eq!(searched, Err(TooMuch));
+        assert!(bytes < 4 << 20, "{bytes} bytes of hits");
+    }
 }

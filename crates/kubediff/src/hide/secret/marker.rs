@@ -1,5 +1,7 @@
 //! The text that stands in a value's place.
 
+use std::ops::Range;
+
 use serde_json::Value;
 
 use super::key::{HashKey, ValueId};
@@ -90,6 +92,27 @@ fn written_out(text: &str) -> Option<String> {
         }
     }
     (rest > 0).then(|| written + text.get(rest..).unwrap_or_default())
+}
+
+/// How states of the cluster have a value that has something like a mark.
+pub(super) fn written_out_bytes(value: &[u8]) -> Option<Vec<u8>> {
+    written_out(str::from_utf8(value).ok()?).map(String::into_bytes)
+}
+
+/// Where in a text marks are. A value of a Secret may look like a part of one.
+pub(super) fn places(text: &str) -> Vec<Range<usize>> {
+    let mark = |(at, _): (usize, &str)| {
+        let inside = text.get(at..)?.split_once('>')?.0;
+        let rest = inside.strip_prefix('<')?.strip_prefix(MARK)?;
+        let (value, form) = rest.split_once(", ").map_or((rest, None), |(value, form)| (value, Some(form)));
+        let is_hash = |hash: &str| hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let (hash, bytes) = value.strip_suffix(" bytes")?.split_once(' ')?;
+        let is_mark = is_hash(hash)
+            && bytes.parse::<u64>().is_ok()
+            && form.is_none_or(|form| form.rsplit_once(' ').is_some_and(|(_, hash)| is_hash(hash)));
+        is_mark.then(|| at..at + inside.len() + 1)
+    };
+    text.match_indices('<').filter_map(mark).collect()
 }
 
 /// Whether a text, or the JSON of a state, may have a mark.

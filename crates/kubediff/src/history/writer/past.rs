@@ -55,6 +55,13 @@ impl Past {
         self.positions.contains_key(target)
     }
 
+    /// Whether the history has followed one of these, and not as far as to this version.
+    pub(super) fn is_before(&self, targets: &[String], rv: &str) -> bool {
+        let number = |rv: &str| rv.parse::<u128>().unwrap_or(u128::MAX);
+        let position = targets.iter().find_map(|target| self.positions.get(target));
+        position.is_some_and(|position| number(position) < number(rv))
+    }
+
     /// From now on it is followed.
     pub(super) fn followed(&mut self, target: &str, rv: &str) {
         self.positions.insert(target.to_owned(), rv.to_owned());

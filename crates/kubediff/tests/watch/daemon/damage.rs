@@ -1,9 +1,11 @@
 //! The third attack: files of a history that are removed or damaged beside the daemon that writes them.
 
+use std::time::Instant;
+
 use http::StatusCode;
 use kubediff_history::{Filter, Page, Reader};
 
-use super::{Set, get, on_thread};
+use super::{PATIENCE, Set, get, on_thread};
 
 /// Waits until so many records are stored.
 async fn recorded(address: &str, records: u64) {
@@ -13,28 +15,39 @@ async fn recorded(address: &str, records: u64) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn k1_a_log_that_is_removed_beside_the_daemon_ends_it_and_what_it_had_recorded_is_there() {
+async fn k1_a_log_or_lock_that_is_removed_beside_the_daemon_ends_it_and_what_it_had_recorded_is_there() {
     let set = Set::new().await;
     set.configure("watch: {resources: [cm]}\n");
     let (daemon, address) = set.serve().await;
     set.shop.create("a", "1").await;
     recorded(&address, 1).await;
-    for end in ["-wal", "-shm"] {
-        std::fs::remove_file(set.path(&format!("history.db{end}"))).unwrap();
+    let records = || {
+        let mut reader = Reader::open(set.path("history.db")).unwrap();
+        reader.records(&Filter::default(), &Page::oldest(9)).unwrap().records.len()
+    };
+    let mut running = daemon;
+    // The fourth attack: without the lock a second daemon writes to the history, too.
+    for (before, removed) in [(1, &["-wal", "-shm"][..]), (2, &["-lock"])] {
+        for end in removed {
+            std::fs::remove_file(set.path(&format!("history.db{end}"))).unwrap();
+        }
+        set.shop.create(&format!("b{before}"), "1").await;
+        let (said, status) = on_thread(move || running.wait()).await;
+        let said = said.join("\n");
+        assert!(
+            said.contains("was replaced, removed or cut while it was written") && !status.success(),
+            "{said}"
+        );
+        assert_eq!(records(), before);
+        // The next start finds the rest.
+        running = set.serve().await.0;
+        let end = Instant::now() + PATIENCE;
+        while records() == before && Instant::now() < end {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(records(), before + 1);
     }
-    set.shop.create("b", "1").await;
-    let (said, status) = on_thread(move || daemon.wait()).await;
-    let said = said.join("\n");
-    assert!(
-        said.contains("was replaced, removed or cut while it was written") && !status.success(),
-        "{said}"
-    );
-    let mut reader = Reader::open(set.path("history.db")).unwrap();
-    assert_eq!(reader.records(&Filter::default(), &Page::oldest(9)).unwrap().records.len(), 1);
-    // The next start finds the rest.
-    let (daemon, _) = set.serve().await;
-    on_thread(move || daemon.end_with("-TERM")).await;
-    assert_eq!(reader.records(&Filter::default(), &Page::oldest(9)).unwrap().records.len(), 2);
+    on_thread(move || running.end_with("-TERM")).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
