@@ -77,9 +77,9 @@ fn preamble(blame: &Blame, incarnations: usize, columns: Option<usize>, zone: &T
     }
     if incarnations > 1 {
         let before = incarnations - 1;
-        let others = if before == 1 { "one before it".to_owned() } else { format!("{before} before it") };
+        let others = if before == 1 { "one".to_owned() } else { before.to_string() };
         lines.push(format!(
-            "{object} was deleted and created again: this is the last incarnation, of which there was {others}."
+            "{object} was deleted and created again: this is the last incarnation, and the history has {others} before it."
         ));
     }
     let lines = lines.iter().flat_map(|line| wrap(&escape(line), " ", columns.unwrap_or(usize::MAX)));

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use jiff::Zoned;
-use kubediff_history::{Batch, History, Reader, Scope as Objects, Settings};
+use kubediff_history::{Batch, Filter, History, Page, Reader, Record, Scope as Objects, Settings};
 
 use super::args::ScrubArgs;
 use super::error::QueryError;
@@ -19,6 +19,9 @@ use crate::{HashKey, Secrets};
 
 /// How often the file, or the daemon's answer, is looked for.
 const LOOK: Duration = Duration::from_millis(200);
+
+/// The record of a scrub is among so many of the latest ones.
+const LATEST: usize = 1_000;
 
 /// Said when a process has the file.
 const LEFT: &str = "another process has the file: a daemon masks it now, and after any other this command does it; it need not wait for a daemon";
@@ -61,6 +64,7 @@ pub(super) fn run(args: &ScrubArgs, now: &Zoned) -> Result<(), QueryError> {
     }
     if let Some(path) = &args.path {
         path.parse::<PathPattern>()?.may_hide()?;
+        say("what comes has it in clear, unless the configuration has the path at `hide`");
     }
     let news = secrets.news();
     let prints = news.iter().filter_map(|(namespace, print)| Some((namespace.clone()?, print.clone())));
@@ -114,19 +118,31 @@ pub(super) fn run(args: &ScrubArgs, now: &Zoned) -> Result<(), QueryError> {
     }
     let name = escape(&args.file.display().to_string()).into_owned();
     let mut output = Output::whole();
-    output.text(&format!("{masked} versions in {name} were masked\n"))?;
+    output.text(&format!("{} masked in {name}\n", versions(masked)))?;
     output.finish()?;
     not_reached(&args.file);
     Ok(())
 }
 
-/// Says that the daemon has carried out the order.
+/// Says what the daemon has done.
 fn done(file: &Path) -> Result<(), QueryError> {
+    let filter = Filter { gaps: true, ..Filter::default() };
+    let newest = Reader::open(file)?.records(&filter, &Page::newest(LATEST))?;
+    let masked = newest.records.into_iter().find_map(|record| match record {
+        Record::Scrubbed(scrubbed) if scrubbed.cause == CAUSE => Some(scrubbed.masked),
+        _ => None,
+    });
+    let masked = masked.map_or_else(String::new, |masked| format!(": {} masked", versions(masked)));
     let mut output = Output::whole();
-    output.text("the daemon is done; `kubediff log` shows what it masked\n")?;
+    output.text(&format!("the daemon is done{masked}\n"))?;
     output.finish()?;
     not_reached(file);
     Ok(())
+}
+
+/// `1 version was`, `2 versions were`.
+fn versions(count: u64) -> String {
+    if count == 1 { "1 version was".to_owned() } else { format!("{count} versions were") }
 }
 
 fn not_reached(file: &Path) {

@@ -168,7 +168,7 @@ async fn k3_the_command_masks_a_value_beside_the_daemon() {
         )
     };
     let (ok, said) = tokio::task::spawn_blocking(scrub).await.unwrap();
-    assert!(ok && said.contains("the daemon is done"), "{said}");
+    assert!(ok && said.contains("the daemon is done: 2 versions were masked"), "{said}");
     let sent = std::fs::read_to_string(&sink).unwrap().len();
     shop.patch("early", "then words-that-look-like-no-secret").await;
     end_after(daemon, folder.path(), "then <hmac:").await;

@@ -57,7 +57,7 @@ fn k3_the_command_masks_a_value_in_everything() {
     std::fs::write(&value, format!("{VALUE}\n")).unwrap();
     let (out, err, code) = outputs(&path, &["history", "scrub", file, "--value", value.to_str().unwrap()]);
     assert_eq!(code, 0, "{err}");
-    assert!(out.starts_with("2 versions in ") && out.ends_with(" were masked\n"), "{out}");
+    assert!(out.starts_with("2 versions were masked in "), "{out}");
     assert!(err.contains("not reached: history.db-format-1") && err.contains("backups, recordings"), "{err}");
     let said = answers(&path);
     assert!(!said.contains(VALUE) && said.contains("pg://app:<hmac:"), "{said}");
@@ -102,7 +102,7 @@ fn k3_the_command_masks_values_that_look_like_words() {
         std::fs::write(&file, value).unwrap();
         let said =
             run(&path, &["history", "scrub", path.to_str().unwrap(), "--value", file.to_str().unwrap()]);
-        assert!(said.starts_with("1 versions in "), "{value}: {said}");
+        assert!(said.starts_with("1 version was masked in "), "{value}: {said}");
         let key = folder.path().join("history.db.key");
         let without = folder.path().join("without.key");
         std::fs::rename(&key, &without).unwrap();
@@ -127,9 +127,9 @@ fn k3_the_command_masks_a_path_in_everything() {
     let scrub =
         |more: &[&str]| run(&path, &[&["history", "scrub", file, "--path", "data.token"], more].concat());
     let said = scrub(&["--resource", "cm", "-n", "other"]);
-    assert!(said.starts_with("0 versions in "), "{said}");
+    assert!(said.starts_with("0 versions were masked in "), "{said}");
     let said = scrub(&["--resource", "cm", "-n", "shop", "--name", "app"]);
-    assert!(said.starts_with("3 versions in "), "{said}");
+    assert!(said.starts_with("3 versions were masked in "), "{said}");
     let said = answers(&path);
     assert!(!said.contains("plain") && said.contains(VALUE), "{said}");
     assert!(said.contains("data.token: <hmac:") && said.contains(r#""token":"<hmac:"#), "{said}");
@@ -160,11 +160,11 @@ fn k3_the_words_of_a_record_keep_nothing_of_what_is_masked() {
     };
     let before = summaries();
     assert!(before.contains("secretwords") && before.matches(beginning).count() >= 2, "{before}");
-    assert!(run(&path, &["history", "scrub", file, "--path", "spec.token"]).starts_with("2 versions in "));
+    assert!(run(&path, &["history", "scrub", file, "--path", "spec.token"]).starts_with("2 versions were masked in "));
     let value = folder.path().join("value");
     std::fs::write(&value, VALUE).unwrap();
     let said = run(&path, &["history", "scrub", file, "--value", value.to_str().unwrap()]);
-    assert!(said.starts_with("2 versions in "), "{said}");
+    assert!(said.starts_with("2 versions were masked in "), "{said}");
     // Without the key nothing is masked when it is read.
     std::fs::remove_file(folder.path().join("history.db.key")).unwrap();
     let after = summaries();
@@ -207,7 +207,7 @@ fn k3_the_command_masks_by_itself_when_a_process_that_is_no_daemon_ends() {
     let (asking, order) = ask_beside(&path);
     drop(world);
     let said = asking.join().unwrap();
-    assert!(said.starts_with("3 versions in ") && !said.contains("exit"), "{said}");
+    assert!(said.starts_with("3 versions were masked in ") && !said.contains("exit"), "{said}");
     assert!(!order.exists(), "no daemon does it again");
 }
 

@@ -278,7 +278,7 @@ fn each_field_has_its_manager() {
         (
             &["blame", "deploy/cart", "--path", "spec"],
             expect![[r#"
-                deployments.apps shop/cart was deleted and created again: this is the last incarnation, of which there was one before it.
+                deployments.apps shop/cart was deleted and created again: this is the last incarnation, and the history has one before it.
                 FIELD                                      VALUE   SINCE                 MANAGER   CHANGE   BEFORE
                 spec.replicas                              2       2026-03-01 14:30:00   helm      #16
                 spec.selector.matchLabels.app              cart    2026-03-01 14:30:00   helm      #16
@@ -335,7 +335,7 @@ fn each_field_has_its_manager() {
         (
             &["blame", "deploy/cart", "--path", "spec.paused"],
             expect![[r#"
-            deployments.apps shop/cart was deleted and created again: this is the last incarnation, of which there was one before it.
+            deployments.apps shop/cart was deleted and created again: this is the last incarnation, and the history has one before it.
             kubediff: deployments.apps/cart has and had nothing at spec.paused
         "#]],
         ),
