@@ -28,18 +28,18 @@
 
 mod compute;
 mod counters;
-mod dispatch;
 mod fanout;
 mod follow;
 #[cfg(all(test, loom))]
 mod interleavings;
+mod outbox;
 mod quarantine;
 mod questions;
 mod queue;
 mod reach;
 mod request;
+mod scope_feed;
 mod scopes;
-mod source;
 mod start;
 mod writer;
 
@@ -64,11 +64,11 @@ use crate::saved::Saved;
 use crate::store::IndexReport;
 use crate::wire::ApiStatus;
 use crate::{Cache, Checkpoint, Scope, Shelf, SourceId, Store, Time};
-use dispatch::Dispatch;
 use follow::Follow;
+use outbox::Outbox;
 use queue::Queue;
+use scope_feed::ScopeFeed;
 use scopes::Scopes;
-use source::Source;
 use start::Running;
 use writer::{Operation, Step, Writer};
 
@@ -114,7 +114,7 @@ pub struct Engine {
     scopes: Scopes,
     desk: Desk,
     queue: Queue,
-    dispatch: Dispatch,
+    outbox: Outbox,
     commands: VecDeque<Command>,
     requests: u64,
     /// Set by [`Input::Follow`].
@@ -264,7 +264,7 @@ impl Engine {
             scopes: Scopes::default(),
             desk: Desk::Here(Box::new(Writer::new(store, shelf.clone(), quarantine.clone()))),
             queue: Queue::of(queue::OPERATIONS),
-            dispatch: Dispatch::of(dispatch::SLICE),
+            outbox: Outbox::of(outbox::SLICE),
             commands: VecDeque::new(),
             requests: 0,
             follow: None,
@@ -379,7 +379,7 @@ impl Engine {
     /// Whether there is more work to do at once. [`Input::Tick`] continues it, after other informers of the thread had their
     /// turn. A large list is dispatched in slices, so that it does not delay them.
     pub fn has_work(&self) -> bool {
-        !self.dispatch.is_empty()
+        !self.outbox.is_empty()
     }
 
     /// Whether the engine takes more bytes of its responses. While it does not, the owner leaves them in the connection,
@@ -563,7 +563,7 @@ impl Engine {
     }
 
     fn hang_up(&mut self, at: usize) {
-        if let Some(id) = self.scopes.get_mut(at).and_then(Source::hang_up) {
+        if let Some(id) = self.scopes.get_mut(at).and_then(ScopeFeed::hang_up) {
             self.commands.push_back(Command::Cancel(id));
         }
     }
@@ -598,7 +598,7 @@ impl Engine {
     fn apply(&mut self, now: Time, operation: Operation) {
         // If nothing waits and no user code runs, the operation is applied at once.
         if self.queue.is_empty()
-            && self.dispatch.is_empty()
+            && self.outbox.is_empty()
             && let Desk::Here(writer) = &mut self.desk
             && !writer.needs_compute(&operation)
         {
@@ -624,7 +624,7 @@ impl Engine {
 
     /// Applies the queued operations: by a compute where user code runs, otherwise at once.
     fn lend(&mut self, now: Time) {
-        while self.dispatch.is_empty() && !self.queue.is_empty() {
+        while self.outbox.is_empty() && !self.queue.is_empty() {
             match std::mem::replace(&mut self.desk, Desk::Lent) {
                 Desk::Here(mut writer) => {
                     // The operations behind one that needs a compute go with it, so that they keep their order. Only the first
@@ -654,13 +654,13 @@ impl Engine {
         self.commands.extend(reports.into_iter().map(Command::IndexFailed));
         // All outcomes are queued before the first one is dispatched, because dispatching may lead to further outcomes, which
         // must come later.
-        self.dispatch.extend(outcomes);
+        self.outbox.extend(outcomes);
     }
 
     /// The queue has room again: reads what was held back, and resumes the sources that stalled, or were to wake meanwhile.
     fn resume(&mut self, now: Time) {
         for at in 0..self.scopes.len() {
-            let owes_wake = |source: &mut Source| std::mem::take(&mut source.owes_wake);
+            let owes_wake = |source: &mut ScopeFeed| std::mem::take(&mut source.owes_wake);
             if self.scopes.get_mut(at).is_some_and(owes_wake) {
                 self.reflect(now, at, reflector::Input::Wake);
             }

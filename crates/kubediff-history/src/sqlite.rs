@@ -39,7 +39,7 @@ use crate::report::{
 use codec::Codec;
 use fault::{Fault, Outcome};
 use read::Lens;
-use write::Memory;
+use write::BatchWriter;
 
 /// Writes a history. One process at a time has it.
 ///
@@ -47,7 +47,7 @@ use write::Memory;
 pub struct History {
     path: PathBuf,
     connection: Connection,
-    memory: Memory,
+    writer: BatchWriter,
     files: schema::Files,
     _lock: schema::WriteLock,
 }
@@ -70,8 +70,8 @@ impl History {
     pub fn open(path: impl AsRef<Path>, cluster: &Cluster, settings: &Settings) -> Result<Self, Error> {
         let path = path.as_ref();
         let (connection, lock) = schema::open(path, cluster, settings, schema::FORMAT, schema::STEPS)?;
-        let memory = Memory::load(&connection).map_err(|fault| fault.at(path))?;
-        Ok(Self { path: path.to_owned(), connection, memory, files: schema::Files::of(path), _lock: lock })
+        let writer = BatchWriter::load(&connection).map_err(|fault| fault.at(path))?;
+        Ok(Self { path: path.to_owned(), connection, writer, files: schema::Files::of(path), _lock: lock })
     }
 
     /// Migrates a file of an older format to this one, and returns the path of the backup that is made before. `None` for a file
@@ -103,9 +103,9 @@ impl History {
             return Err(Error::Replaced { path: self.path.clone() });
         }
         self.files = files;
-        let committed = self.memory.commit(&self.connection, batch);
+        let committed = self.writer.commit(&self.connection, batch);
         self.settle(committed)?;
-        Ok(read::number(self.memory.last()))
+        Ok(read::number(self.writer.last()))
     }
 
     /// Gives up the memory of recent versions and of pages of the file; they are read again when they are needed.
@@ -114,7 +114,7 @@ impl History {
     ///
     /// When SQLite refuses.
     pub fn give_up_caches(&mut self) -> Result<(), Error> {
-        self.memory.forget_objects();
+        self.writer.forget_objects();
         let given = self.connection.execute_batch("PRAGMA shrink_memory");
         given.map_err(|error| Fault::from(error).at(&self.path))
     }
@@ -126,7 +126,7 @@ impl History {
     /// When the file cannot be written.
     pub fn add_sink(&mut self, name: &str) -> Result<(), Error> {
         let sql = "INSERT INTO sinks VALUES (?1, ?2, 0) ON CONFLICT DO NOTHING";
-        let added = self.connection.execute(sql, params![name, self.memory.last()]);
+        let added = self.connection.execute(sql, params![name, self.writer.last()]);
         added.map(drop).map_err(|error| Fault::from(error).at(&self.path))
     }
 
@@ -136,7 +136,7 @@ impl History {
     ///
     /// When there is no such sink or record, or the file cannot be written.
     pub fn settle_sink(&mut self, sink: &str, settled: &Settled) -> Result<(), Error> {
-        let last = read::number(self.memory.last());
+        let last = read::number(self.writer.last());
         if settled.position > last {
             return Err(Error::NotFound(format!("record {}", settled.position)));
         }
@@ -160,9 +160,9 @@ impl History {
     ///
     /// When the file cannot be written. Nothing of this step is removed then.
     pub fn retain(&mut self, plan: &Plan) -> Result<Retained, Error> {
-        let retained = retain::retain(&mut self.memory, &self.connection, plan);
+        let retained = retain::retain(&mut self.writer, &self.connection, plan);
         // Versions that the next deltas would build on may have another form now.
-        self.memory.forget_objects();
+        self.writer.forget_objects();
         self.settle(retained)
     }
 
@@ -178,12 +178,12 @@ impl History {
     /// When the file cannot be read.
     pub fn scrub_since(&self, since: Timestamp, most: u32) -> Result<Scrub, Error> {
         let start =
-            scrub::start(&self.connection, since.as_microsecond(), i64::from(most), self.memory.last());
+            scrub::start(&self.connection, since.as_microsecond(), i64::from(most), self.writer.last());
         Ok(self.scrub_after(start.map_err(|fault| fault.at(&self.path))?))
     }
 
     fn scrub_after(&self, after: i64) -> Scrub {
-        let until = self.memory.last();
+        let until = self.writer.last();
         Scrub { from: after + 1, after, until, repacked: 0, masked: 0, is_clean: false }
     }
 
@@ -199,10 +199,10 @@ impl History {
     /// When the file cannot be written. Nothing is changed by this step then.
     pub fn scrub(&mut self, scrub: &mut Scrub, mask: &dyn Mask) -> Result<bool, Error> {
         let before = scrub.masked;
-        let more = scrub::step(&mut self.memory, &self.connection, scrub, mask);
+        let more = scrub::step(&mut self.writer, &self.connection, scrub, mask);
         if scrub.masked > before {
             // The next versions are packed against what is stored now.
-            self.memory.forget_objects();
+            self.writer.forget_objects();
         }
         if self.settle(more)? {
             return Ok(true);
@@ -247,8 +247,8 @@ impl History {
     /// After a failure, what this remembers may be more than what was stored.
     fn settle<T>(&mut self, outcome: Outcome<T>) -> Result<T, Error> {
         outcome.map_err(|fault| {
-            if let Ok(memory) = Memory::load(&self.connection) {
-                self.memory = memory;
+            if let Ok(writer) = BatchWriter::load(&self.connection) {
+                self.writer = writer;
             }
             let error = fault.at(&self.path);
             if error.is_full() {

@@ -26,12 +26,12 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::ServeArgs;
+use crate::capture::consumer::{ConsumeError, Consumer};
 use crate::capture::held::Held;
-use crate::capture::taker::{TakeError, Taker};
 use crate::cluster::{self, NoCluster};
 use crate::config::{Config, ConfigError, Loaded, NotConnected, SecretError};
 use crate::exit::Exit;
-use crate::follow::{End, Follow, Manner, Namespaces, Reach, WatchError, say};
+use crate::follow::{End, Follow, FollowOptions, Namespaces, Reach, WatchError, say};
 use crate::history::shared::SharedHistory;
 use crate::history::writer::{NOT_RUNNING, Recorder};
 use crate::route::Routes;
@@ -164,8 +164,8 @@ async fn serve(
     let path = loaded.folder().join(&config.history.path);
     let key = HashKey::open(&loaded.folder().join(config.key_file()))?;
     let profile = profile(config, &catalog, key)?;
-    let manner = Manner { bound: BOUND, with_first: true, persistent: true };
-    let mut follow = Follow::connect(&args.cluster, reach(config), manner, &profile).await?;
+    let options = FollowOptions { bound: BOUND, with_first: true, persistent: true };
+    let mut follow = Follow::connect(&args.cluster, reach(config), options, &profile).await?;
     let uid = match uid(&follow, endpoint, control).await {
         Ok(uid) => uid,
         Err(next) => return Ok(next.loaded()),
@@ -186,7 +186,7 @@ async fn serve(
     let deliveries = Deliveries::start(&loaded, &history, &routes, &secrets, &follow.learnt(), &source)?;
     let session = Arc::new(Mutex::new(Session::default()));
     let memory = watch::Sender::default();
-    let mut taker = Taker {
+    let mut consumer = Consumer {
         screen: None,
         recorder: Some(recorder),
         session: session.clone(),
@@ -207,8 +207,8 @@ async fn serve(
         sinks: deliveries.statuses(),
     });
     let inbox = follow.inbox();
-    let mut taking: JoinHandle<Result<(), TakeError>> =
-        tokio::task::spawn_blocking(move || taker.run(&inbox));
+    let mut taking: JoinHandle<Result<(), ConsumeError>> =
+        tokio::task::spawn_blocking(move || consumer.run(&inbox));
     let stop = CancellationToken::new();
     let done = CancellationToken::new();
     let scrubbing = tokio::spawn(scrubbing::run(history.clone(), file, hidden, done.clone()));
@@ -248,13 +248,13 @@ async fn serve(
     let _ = tokio::join!(retaining, scrubbing, remembering);
     match taken.map_err(ServeError::Ended)? {
         Ok(()) => Ok(next.and_then(Next::loaded)),
-        Err(TakeError::History(error)) if error.is_passing() && matches!(next, Some(Next::Reload(_))) => {
+        Err(ConsumeError::History(error)) if error.is_passing() && matches!(next, Some(Next::Reload(_))) => {
             // The next start finds what could not be written.
             say(&error.to_string());
             Ok(next.and_then(Next::loaded))
         }
-        Err(TakeError::History(error)) => Err(error.into()),
-        Err(TakeError::Output(error)) => Err(WatchError::Output(error).into()),
+        Err(ConsumeError::History(error)) => Err(error.into()),
+        Err(ConsumeError::Output(error)) => Err(WatchError::Output(error).into()),
     }
 }
 

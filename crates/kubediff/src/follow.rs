@@ -8,13 +8,13 @@ mod discovery;
 mod error;
 mod identity;
 mod inbox;
+mod item;
 mod missed;
 mod outages;
 mod pending;
 mod reach;
 mod schemas;
 mod secrets;
-mod seen;
 mod standing;
 mod streams;
 
@@ -48,13 +48,13 @@ use streams::{News, Streams};
 
 pub use error::WatchError;
 pub(crate) use inbox::{Inbox, Next};
+pub(crate) use item::{InboxItem, Kind, RawChange, Resources, Synced};
 pub(crate) use reach::{Namespaces, Reach, Within};
-pub(crate) use seen::{Kind, Raw, Resources, Synced, Waiting};
 pub(crate) use standing::Standing;
 
 /// How to follow it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Manner {
+pub(crate) struct FollowOptions {
     /// How many bytes may wait in the inbox before changes of one object are merged.
     pub(crate) bound: usize,
     /// Whether the inbox gets the objects that are there at the start, and what else a history needs.
@@ -74,7 +74,7 @@ pub(crate) enum End<T> {
 /// A cluster that is followed.
 pub(crate) struct Follow {
     reach: Reach,
-    manner: Manner,
+    options: FollowOptions,
     server: Server,
     /// For requests that are no lists and watches; `None` where none can be made.
     client: Option<Client>,
@@ -157,7 +157,7 @@ impl Follow {
     pub(crate) async fn connect(
         args: &ClusterArgs,
         reach: Reach,
-        manner: Manner,
+        options: FollowOptions,
         profile: &Profile,
     ) -> Result<Self, WatchError> {
         let cluster = cluster::find(args).await?;
@@ -187,7 +187,7 @@ impl Follow {
         let definitions = Definitions::new(&factory)?;
         Ok(Self {
             reach,
-            manner,
+            options,
             server,
             client,
             identity: OnceLock::new(),
@@ -202,7 +202,7 @@ impl Follow {
             secrets: profile.secrets.clone(),
             learnt: watch::Sender::new(false),
             schemas,
-            inbox: Arc::new(Inbox::new(manner.bound)),
+            inbox: Arc::new(Inbox::new(options.bound)),
             merged: 0,
             targets: BTreeMap::new(),
             served: BTreeSet::new(),
@@ -285,7 +285,7 @@ impl Follow {
                 () = tokio::time::sleep_until(alive) => Event::Alive,
             };
             match event {
-                Event::Asked if self.reached || self.manner.persistent => return Ok(End::Asked),
+                Event::Asked if self.reached || self.options.persistent => return Ok(End::Asked),
                 Event::Asked => return Err(WatchError::Nothing(self.why_nothing())),
                 Event::Taken(taken) => return Ok(End::Taken(taken)),
                 Event::DefinitionsChanged => {
@@ -313,7 +313,7 @@ impl Follow {
                             at_start = false;
                         }
                         Err(error @ WatchError::OtherCluster { .. }) => return Err(error),
-                        Err(error) if at_start && !self.manner.persistent => return Err(error),
+                        Err(error) if at_start && !self.options.persistent => return Err(error),
                         Err(error) if at_start => {
                             say(&format!("{error}; trying again"));
                             self.tell(|standing| standing.trouble = Some(error.to_string()));
@@ -389,7 +389,7 @@ impl Follow {
             if !self.targets.contains_key(&target) {
                 let kind = Arc::new(Kind::new(target.resource.clone()));
                 if self.reach.named {
-                    self.inbox.push(Waiting::Asked(kind.gvk.clone()));
+                    self.inbox.push(InboxItem::Asked(kind.gvk.clone()));
                 }
                 // A resource that the server did not describe before is no news.
                 let of_group = |part: &String| part.split('/').next() == Some(&*target.resource.group);
@@ -438,15 +438,15 @@ impl Follow {
             && let Some(gap) = state.missed.told(told, target, Timestamp::now())
             && state.is_synced
         {
-            self.inbox.push(Waiting::Gap(gap));
+            self.inbox.push(InboxItem::Gap(gap));
         }
         match news {
             News::CacheChange { told: CacheChange::Synced, announce_first } => {
                 state.is_synced = true;
                 self.reached = true;
-                if self.manner.with_first {
+                if self.options.with_first {
                     if announce_first {
-                        self.inbox.push(Waiting::Gap(state.missed.begun(target, Timestamp::now())));
+                        self.inbox.push(InboxItem::Gap(state.missed.begun(target, Timestamp::now())));
                     }
                     let synced = Synced {
                         kind: state.kind.clone(),
@@ -455,7 +455,7 @@ impl Follow {
                         at: Timestamp::now(),
                         is_new: announce_first,
                     };
-                    self.inbox.push(Waiting::Synced(synced));
+                    self.inbox.push(InboxItem::Synced(synced));
                 }
                 self.tell(|standing| standing.watched(target));
             }
@@ -463,20 +463,22 @@ impl Follow {
                 told: told @ CacheChange::Added { initial: true, .. },
                 announce_first: false,
             } => {
-                if self.manner.with_first
-                    && let Some(raw) = Raw::of(&state.kind, target.name.as_deref(), told, Timestamp::now())
+                if self.options.with_first
+                    && let Some(raw) =
+                        RawChange::of(&state.kind, target.name.as_deref(), told, Timestamp::now())
                 {
-                    self.inbox.push(Waiting::First(raw));
+                    self.inbox.push(InboxItem::First(raw));
                 }
             }
             News::CacheChange { told: CacheChange::Undecodable(error), .. } => {
                 say(&format!("an object of {} is left out: {error}", target.text()));
             }
             News::CacheChange { told, .. } => {
-                if let Some(raw) = Raw::of(&state.kind, target.name.as_deref(), told, Timestamp::now()) {
-                    let merged = self.inbox.push(Waiting::Change(raw));
+                if let Some(raw) = RawChange::of(&state.kind, target.name.as_deref(), told, Timestamp::now())
+                {
+                    let merged = self.inbox.push(InboxItem::Change(raw));
                     if merged > 0 && self.merged == 0 {
-                        let slow = if self.manner.persistent { "disk" } else { "reader of the output" };
+                        let slow = if self.options.persistent { "disk" } else { "reader of the output" };
                         say(&format!("the {slow} is slow: changes of one object are merged, and say so"));
                     }
                     self.merged = merged;
@@ -543,7 +545,7 @@ impl Follow {
 
     fn show_gaps(&self, gaps: Vec<Gap>) {
         gaps.into_iter().for_each(|gap| {
-            self.inbox.push(Waiting::Gap(gap));
+            self.inbox.push(InboxItem::Gap(gap));
         });
     }
 
@@ -565,16 +567,16 @@ impl Follow {
     fn announce(&mut self) -> Result<(), WatchError> {
         let is_settled = |(target, state): (&Target, &State)| {
             // A target that cannot be listed must not keep a daemon from saying that all others are.
-            let is_lost = self.manner.persistent && self.reached && self.outages.has(target, Reason::Lost);
+            let is_lost = self.options.persistent && self.reached && self.outages.has(target, Reason::Lost);
             state.is_synced || self.denials.has(target) || is_lost
         };
         let settled = self.targets.iter().all(is_settled);
         // A daemon waits for a resource that the server does not have yet; its status says so.
-        let is_known = !self.targets.is_empty() || (self.manner.persistent && !self.served.is_empty());
+        let is_known = !self.targets.is_empty() || (self.options.persistent && !self.served.is_empty());
         if self.announced || !settled || !is_known {
             return Ok(());
         }
-        if !self.targets.values().any(|state| state.is_synced) && !self.manner.persistent {
+        if !self.targets.values().any(|state| state.is_synced) && !self.options.persistent {
             let text = self.denials.text(&self.server);
             let refused = self.denials.are_of_the_request();
             return Err(if refused { WatchError::Refused(text) } else { WatchError::Denied(text) });
@@ -598,7 +600,7 @@ impl Follow {
             "object" => String::new(),
             _ => format!(", {} objects", self.streams.objects()),
         };
-        let ends = if self.manner.persistent { "" } else { "; Ctrl-C ends" };
+        let ends = if self.options.persistent { "" } else { "; Ctrl-C ends" };
         // `/readyz` is right as soon as somebody reads that.
         self.tell(Standing::settled);
         say(&format!("watching {count} in {}{objects}{ends}", self.place));
@@ -625,25 +627,25 @@ impl Follow {
 
     /// Tells a history what is followed now.
     fn tell_resources(&self) {
-        if self.manner.with_first {
+        if self.options.with_first {
             let names = self.targets.keys().map(Target::text).collect();
             let (served, complete) = (self.served.clone(), self.unavailable.is_empty());
-            self.inbox.push(Waiting::Resources(Resources { names, served, complete }));
+            self.inbox.push(InboxItem::Resources(Resources { names, served, complete }));
         }
     }
 
     /// Tells a history that a gap has begun.
     fn tell_lost(&self, target: &Target, now: Timestamp, cause: String) {
-        if self.manner.with_first {
-            self.inbox.push(Waiting::Lost(target.text(), now, cause));
+        if self.options.with_first {
+            self.inbox.push(InboxItem::Lost(target.text(), now, cause));
         }
     }
 
     /// Tells a history that everything is watched at present.
     fn tell_alive(&self, until: Timestamp) {
         // While the server cannot be reached, nothing is seen. One resource that is lost has a gap of its own.
-        if self.manner.with_first && self.announced && self.standing.borrow().is_watching() {
-            self.inbox.push(Waiting::Alive(until));
+        if self.options.with_first && self.announced && self.standing.borrow().is_watching() {
+            self.inbox.push(InboxItem::Alive(until));
         }
     }
 

@@ -9,13 +9,13 @@ use crate::store::SourcePoint;
 use crate::{Scope, SourceId, Time};
 
 use super::request::RequestId;
-use super::source::Source;
+use super::scope_feed::ScopeFeed;
 use super::writer::{Operation, Step, Writer};
 use super::{Command, Engine};
 
 #[derive(Default)]
 pub(super) struct Scopes {
-    sources: Vec<Source>,
+    feeds: Vec<ScopeFeed>,
     /// The scopes whose source was not added to the store yet.
     adding: Vec<Scope>,
     /// The sources that were loaded for scopes that have not started.
@@ -29,27 +29,27 @@ pub(super) struct Scopes {
 
 impl Scopes {
     pub(super) fn len(&self) -> usize {
-        self.sources.len()
+        self.feeds.len()
     }
 
-    pub(super) fn get(&self, at: usize) -> Option<&Source> {
-        self.sources.get(at)
+    pub(super) fn get(&self, at: usize) -> Option<&ScopeFeed> {
+        self.feeds.get(at)
     }
 
-    pub(super) fn get_mut(&mut self, at: usize) -> Option<&mut Source> {
-        self.sources.get_mut(at)
+    pub(super) fn get_mut(&mut self, at: usize) -> Option<&mut ScopeFeed> {
+        self.feeds.get_mut(at)
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Source> {
-        self.sources.iter()
+    pub(super) fn iter(&self) -> impl Iterator<Item = &ScopeFeed> {
+        self.feeds.iter()
     }
 
     pub(super) fn position_of(&self, request: RequestId) -> Option<usize> {
-        self.sources.iter().position(|source| source.request == Some(request))
+        self.feeds.iter().position(|source| source.request == Some(request))
     }
 
     pub(super) fn position(&self, id: SourceId) -> Option<usize> {
-        self.sources.iter().position(|source| source.id == id)
+        self.feeds.iter().position(|source| source.id == id)
     }
 
     /// The schemas with which the content of the sources was read. A list that is not in the cache yet has none. A removed
@@ -57,19 +57,19 @@ impl Scopes {
     pub(super) fn content_schemas(&self) -> impl Iterator<Item = &str> {
         let loaded = (!self.loaded.is_empty()).then_some(&*self.loaded_schema);
         let leaving = self.leaving.iter().map(|(_, schema)| &**schema);
-        self.sources.iter().map(Source::content_schema).chain(loaded).chain(leaving)
+        self.feeds.iter().map(ScopeFeed::content_schema).chain(loaded).chain(leaving)
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.sources.is_empty() && self.adding.is_empty()
+        self.feeds.is_empty() && self.adding.is_empty()
     }
 
     pub(super) fn deadline(&self) -> Option<Time> {
-        self.sources.iter().filter_map(|source| source.reflector.deadline()).min()
+        self.feeds.iter().filter_map(|source| source.reflector.deadline()).min()
     }
 
     fn contains(&self, scope: &Scope) -> bool {
-        self.adding.contains(scope) || self.sources.iter().any(|source| source.scope == *scope)
+        self.adding.contains(scope) || self.feeds.iter().any(|source| source.scope == *scope)
     }
 
     /// Loads the saved state of these scopes into the store.
@@ -85,8 +85,8 @@ impl Scopes {
 }
 
 /// The saved point of a scope: its own, or that of all namespaces.
-fn saved_of(sources: &[SourcePoint], scope: &Scope) -> SourcePoint {
-    let of = |wanted: &Scope| sources.iter().find(|source| source.scope == *wanted);
+fn saved_of(feeds: &[SourcePoint], scope: &Scope) -> SourcePoint {
+    let of = |wanted: &Scope| feeds.iter().find(|source| source.scope == *wanted);
     let found = of(scope).or_else(|| of(&Scope::All));
     found.map_or_else(
         || SourcePoint::nothing(scope.clone()),
@@ -131,17 +131,17 @@ impl Engine {
             None => (Reflector::new(config, seed), Arc::default()),
             Some(resume) => (Reflector::resuming(config, seed, resume), self.scopes.loaded_schema.clone()),
         };
-        self.scopes.sources.push(Source::new(id, scope, reflector, schema));
+        self.scopes.feeds.push(ScopeFeed::new(id, scope, reflector, schema));
         let at = self.scopes.len() - 1;
         self.relist_outdated(now, at);
         self.reflect(now, at, reflector::Input::Start);
     }
 
     pub(super) fn remove_scope(&mut self, now: Time, scope: &Scope) {
-        if let Some(at) = self.scopes.sources.iter().position(|source| source.scope == *scope) {
+        if let Some(at) = self.scopes.feeds.iter().position(|source| source.scope == *scope) {
             // No operation of this source follows: the writer ignores those still queued once the removal is applied.
             self.hang_up(at);
-            let source = self.scopes.sources.swap_remove(at);
+            let source = self.scopes.feeds.swap_remove(at);
             self.scopes.leaving.push((source.id, source.content_schema().into()));
             self.commands.push_back(Command::SourceStatus(source.scope, Status::Stopped));
             self.remove_source(now, source.id, scope.clone());

@@ -8,8 +8,8 @@ use crate::share::Share;
 use crate::wire::Limits;
 use crate::{PlainStorage, Scope, Shelf};
 
-use super::dispatch::{Dispatch, SLICE};
 use super::follow::StreamingRefusals;
+use super::outbox::{Outbox, SLICE};
 use super::queue::{OPERATIONS, Queue};
 use super::writer::TransformFn;
 use super::{Engine, Time};
@@ -86,7 +86,7 @@ impl Engine {
         let (seed, queued) = (start.seed, start.queued_operations);
         let (api_version, streaming_refusals) = (start.api_version, start.streaming_refusals);
         self.queue = Queue::of(queued);
-        self.dispatch = Dispatch::of(start.changes_at_once);
+        self.outbox = Outbox::of(start.changes_at_once);
         // A transform needs the unpacked object, so the reader keeps objects plain and the writer stores the result.
         let shelf = match transform {
             None => self.shelf.clone(),

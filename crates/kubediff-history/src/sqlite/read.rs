@@ -49,7 +49,7 @@ impl Lens {
 }
 
 /// A row of [`HEAD`].
-pub(super) struct Head {
+pub(super) struct VersionRow {
     pub(super) number: i64,
     pub(super) verb: i64,
     source: i64,
@@ -60,7 +60,7 @@ pub(super) struct Head {
     pub(super) object: ObjectId,
 }
 
-impl Head {
+impl VersionRow {
     pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         let gvk = Gvk { group: row.get(9)?, version: row.get(10)?, kind: row.get(11)? };
         Ok(Self {
@@ -325,7 +325,7 @@ fn select(
     let mut statement = connection.prepare_cached(&sql)?;
     let mut rows = statement.query(params_from_iter(conditions.parameters))?;
     while let Some(row) = rows.next()? {
-        let change = Head::read(row)?.change(connection, codec, lens)?;
+        let change = VersionRow::read(row)?.change(connection, codec, lens)?;
         found.extend(change.map(|change| Record::Change(Box::new(change))));
     }
     Ok(())

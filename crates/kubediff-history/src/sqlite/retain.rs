@@ -8,7 +8,7 @@ use super::detail;
 use super::fault::{Fault, Outcome};
 use super::names::{self, Table};
 use super::read;
-use super::write::Memory;
+use super::write::BatchWriter;
 use crate::record::Number;
 use crate::report::{Lost, Plan, Retained, Retention};
 use jiff::{SignedDuration, Timestamp};
@@ -79,16 +79,16 @@ fn used_bytes(connection: &Connection) -> Outcome<u64> {
 }
 
 /// Takes the next step of a plan: one transaction, which leaves a history that is sound by itself.
-pub(super) fn retain(memory: &mut Memory, connection: &Connection, plan: &Plan) -> Outcome<Retained> {
+pub(super) fn retain(writer: &mut BatchWriter, connection: &Connection, plan: &Plan) -> Outcome<Retained> {
     let before = complete_after(connection)?;
     let mut done = Retained { complete_after: Number(before.unsigned_abs()), ..Retained::default() };
     let is_over = || plan.bytes.map_or(Ok(false), |bytes| Ok::<_, Fault>(used_bytes(connection)? > bytes));
     let goal = match before < plan.up_to {
         true => plan.up_to,
-        false if is_over()? => plan.most.min(memory.last()),
+        false if is_over()? => plan.most.min(writer.last()),
         false => return Ok(done),
     };
-    let goal = goal.min(for_sinks(memory, connection, plan, goal)?);
+    let goal = goal.min(for_sinks(writer, connection, plan, goal)?);
     if goal <= before {
         return Ok(done);
     }
@@ -106,7 +106,7 @@ pub(super) fn retain(memory: &mut Memory, connection: &Connection, plan: &Plan) 
     let sql = "SELECT object FROM versions WHERE number > ?1 AND number <= ?2
                UNION SELECT id FROM objects WHERE ended > ?1 AND ended <= ?2";
     let objects = ids(&transaction, sql, [before, cut])?;
-    remove(memory, &transaction, &objects, cut, &mut done)?;
+    remove(writer, &transaction, &objects, cut, &mut done)?;
     transaction.execute("UPDATE meta SET value = ?1 WHERE name = 'complete_after'", [cut])?;
     transaction.commit()?;
     (done.complete_after, done.more) = (Number(cut.unsigned_abs()), true);
@@ -120,12 +120,12 @@ fn ids(connection: &Connection, sql: &str, of: [i64; 2]) -> Outcome<Vec<i64>> {
 }
 
 /// How far the sinks let it be removed.
-fn for_sinks(memory: &Memory, connection: &Connection, plan: &Plan, cut: i64) -> Outcome<i64> {
+fn for_sinks(writer: &BatchWriter, connection: &Connection, plan: &Plan, cut: i64) -> Outcome<i64> {
     let slowest: Option<i64> =
         connection.query_row("SELECT min(position) FROM sinks", [], |row| row.get(0))?;
     let Some(slowest) = slowest.filter(|slowest| *slowest < cut) else { return Ok(cut) };
     let most = i64::try_from(plan.for_sinks).unwrap_or(i64::MAX);
-    Ok(slowest.max(memory.last().saturating_sub(most)))
+    Ok(slowest.max(writer.last().saturating_sub(most)))
 }
 
 /// Moves the sinks that have not come to `cut` there, and says what they lose.
@@ -150,7 +150,7 @@ fn lose(connection: &Connection, cut: i64) -> Outcome<Vec<Lost>> {
 }
 
 fn remove(
-    memory: &mut Memory,
+    writer: &mut BatchWriter,
     connection: &Connection,
     objects: &[i64],
     cut: i64,
@@ -165,13 +165,13 @@ fn remove(
         // The last version of that time is the state in which everything after it begins.
         let first_kept = if is_gone { None } else { old.pop().filter(|_| !old.is_empty()) };
         let rebase =
-            first_kept.map(|first| Rebase::prepare(memory, connection, first)).transpose()?.flatten();
+            first_kept.map(|first| Rebase::prepare(writer, connection, first)).transpose()?.flatten();
         // Removal comes first: it makes the room that the full version needs.
         for number in &old {
-            remove_version(memory, connection, *number)?;
+            remove_version(writer, connection, *number)?;
         }
         if let Some(rebase) = rebase {
-            rebase.write(memory, connection)?;
+            rebase.write(writer, connection)?;
             done.rebased += 1;
         }
         done.versions += old.len() as u64;
@@ -191,18 +191,18 @@ struct Rebase {
 
 impl Rebase {
     /// `None` when it is one already.
-    fn prepare(memory: &mut Memory, connection: &Connection, number: i64) -> Outcome<Option<Self>> {
+    fn prepare(writer: &mut BatchWriter, connection: &Connection, number: i64) -> Outcome<Option<Self>> {
         let sql = "SELECT base, kind FROM versions WHERE number = ?1";
         let (base, kind): (i64, i64) =
             connection.prepare_cached(sql)?.query_row([number], |row| Ok((row.get(0)?, row.get(1)?)))?;
         if base == 0 {
             return Ok(None);
         }
-        Ok(Some(Self { number, kind, body: memory.codec.body(connection, number)? }))
+        Ok(Some(Self { number, kind, body: writer.codec.body(connection, number)? }))
     }
 
-    fn write(self, memory: &mut Memory, connection: &Connection) -> Outcome<()> {
-        let (shared, packed) = memory.full(connection, self.kind, &self.body)?;
+    fn write(self, writer: &mut BatchWriter, connection: &Connection) -> Outcome<()> {
+        let (shared, packed) = writer.full(connection, self.kind, &self.body)?;
         let sql = "UPDATE versions SET base = 0, content = ?2, split = ?3, dictionary = ?4, frame = ?5 WHERE number = ?1";
         let (content, split) = shared.unzip();
         let row = params![self.number, content, split, packed.dictionary, packed.frame];
@@ -211,8 +211,8 @@ impl Rebase {
     }
 }
 
-fn remove_version(memory: &mut Memory, connection: &Connection, number: i64) -> Outcome<()> {
-    let details = read::details(&mut memory.codec, connection, number)?;
+fn remove_version(writer: &mut BatchWriter, connection: &Connection, number: i64) -> Outcome<()> {
+    let details = read::details(&mut writer.codec, connection, number)?;
     let details = detail::read(&details, number)?;
     for manager in details.managers.iter() {
         if let Some(id) = names::find(connection, Table::Managers, &manager.manager)? {

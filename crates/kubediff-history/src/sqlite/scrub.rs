@@ -13,10 +13,10 @@ use super::codec::{Codec, Purpose, Stored};
 use super::detail;
 use super::fault::Outcome;
 use super::names::{self, Table};
-use super::read::{self, HEAD, Head};
+use super::read::{self, HEAD, VersionRow};
 use super::retain;
 use super::states;
-use super::write::Memory;
+use super::write::BatchWriter;
 use crate::mask::{self, Details, Mask};
 use crate::record::Verb;
 use crate::report::Scrub;
@@ -49,42 +49,48 @@ pub(super) fn start(connection: &Connection, since: i64, most: i64, last: i64) -
 
 /// Takes the next step. Returns whether there is another one.
 pub(super) fn step(
-    memory: &mut Memory,
+    writer: &mut BatchWriter,
     connection: &Connection,
     scrub: &mut Scrub,
     mask: &dyn Mask,
 ) -> Outcome<bool> {
     if scrub.after < scrub.until {
-        return versions(memory, connection, scrub, mask).map(|()| true);
+        return versions(writer, connection, scrub, mask).map(|()| true);
     }
-    dictionaries(memory, connection, scrub)
+    dictionaries(writer, connection, scrub)
 }
 
-fn versions(memory: &mut Memory, connection: &Connection, scrub: &mut Scrub, mask: &dyn Mask) -> Outcome<()> {
+fn versions(
+    writer: &mut BatchWriter,
+    connection: &Connection,
+    scrub: &mut Scrub,
+    mask: &dyn Mask,
+) -> Outcome<()> {
     let sql = format!("{HEAD} WHERE v.number > ?1 AND v.number <= ?2 ORDER BY v.number LIMIT {STEP}");
     let mut heads = connection.prepare_cached(&sql)?;
-    let heads = heads.query_map([scrub.after, scrub.until], Head::read)?.collect::<Result<Vec<_>, _>>()?;
+    let heads =
+        heads.query_map([scrub.after, scrub.until], VersionRow::read)?.collect::<Result<Vec<_>, _>>()?;
     let (mut found, mut bytes, mut through) = (Vec::new(), 0, scrub.until);
     let count = heads.len();
     for (at, head) in heads.into_iter().enumerate() {
-        let body = memory.codec.body(connection, head.number)?;
+        let body = writer.codec.body(connection, head.number)?;
         bytes += body.len();
-        found.extend(masked(&mut memory.codec, connection, &head, &body, mask)?);
+        found.extend(masked(&mut writer.codec, connection, &head, &body, mask)?);
         if at + 1 == STEP || bytes >= BYTES && at + 1 < count {
             through = head.number;
             break;
         }
     }
     if !found.is_empty() {
-        memory.codec.forget_samples();
+        writer.codec.forget_samples();
     }
     let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
     texts(&transaction, (scrub.after, through), mask)?;
     for masked in found {
-        for text in &masked.lost(&mut memory.codec, &transaction)? {
-            retire(memory, &transaction, masked.number, text)?;
+        for text in &masked.lost(&mut writer.codec, &transaction)? {
+            retire(writer, &transaction, masked.number, text)?;
         }
-        rewrite(memory, &transaction, masked)?;
+        rewrite(writer, &transaction, masked)?;
         scrub.masked += 1;
     }
     transaction.commit()?;
@@ -96,7 +102,7 @@ fn versions(memory: &mut Memory, connection: &Connection, scrub: &mut Scrub, mas
 fn masked(
     codec: &mut Codec,
     connection: &Connection,
-    head: &Head,
+    head: &VersionRow,
     body: &Arc<[u8]>,
     mask: &dyn Mask,
 ) -> Outcome<Option<Masked>> {
@@ -125,7 +131,7 @@ fn masked(
 /// The masked details, and the paths that they had and have.
 fn masked_details(
     mask: &dyn Mask,
-    head: &Head,
+    head: &VersionRow,
     stored: &[u8],
     masked_body: Option<&[u8]>,
 ) -> Outcome<(Vec<u8>, [Vec<String>; 2])> {
@@ -183,7 +189,7 @@ fn texts_of(value: &Value, found: &mut BTreeSet<Vec<u8>>) {
 }
 
 /// Gives a version its masked content, and packs again what is packed against it.
-fn rewrite(memory: &mut Memory, connection: &Connection, masked: Masked) -> Outcome<()> {
+fn rewrite(writer: &mut BatchWriter, connection: &Connection, masked: Masked) -> Outcome<()> {
     let Masked { number, body, details, paths, state } = masked;
     let sql = "SELECT object, kind, base, content FROM versions WHERE number = ?1";
     let (object, kind, base, former): (i64, i64, i64, Option<i64>) = connection
@@ -194,24 +200,24 @@ fn rewrite(memory: &mut Memory, connection: &Connection, masked: Masked) -> Outc
     let after = after.query_map([object, number], |row| row.get(0))?.collect::<Result<Vec<i64>, _>>()?;
     let mut bodies = Vec::new();
     for number in after {
-        bodies.push((number, memory.codec.body(connection, number)?));
+        bodies.push((number, writer.codec.body(connection, number)?));
     }
 
     let (shared, dictionary, frame) = match base {
         0 => {
-            let (shared, packed) = memory.full(connection, kind, &body)?;
+            let (shared, packed) = writer.full(connection, kind, &body)?;
             (shared, packed.dictionary, packed.frame)
         }
         base => {
-            let base = memory.codec.body(connection, base)?;
-            (None, 0, memory.codec.pack_delta(&base, &details, &body)?)
+            let base = writer.codec.body(connection, base)?;
+            (None, 0, writer.codec.pack_delta(&base, &details, &body)?)
         }
     };
     let (content, split) = shared.unzip();
     let (detail_dictionary, detail) = match &*details {
         [] => (0, Vec::new()),
         details => {
-            let packed = memory.codec.pack(connection, kind, Purpose::Detail, details)?;
+            let packed = writer.codec.pack(connection, kind, Purpose::Detail, details)?;
             (packed.dictionary, packed.frame)
         }
     };
@@ -232,23 +238,23 @@ fn rewrite(memory: &mut Memory, connection: &Connection, masked: Masked) -> Outc
     ])?;
     retain::release(connection, former)?;
     for (next, content) in bodies {
-        let details = read::details(&mut memory.codec, connection, next)?;
-        let frame = memory.codec.pack_delta(&body, &details, &content)?;
+        let details = read::details(&mut writer.codec, connection, next)?;
+        let frame = writer.codec.pack_delta(&body, &details, &content)?;
         let sql = "UPDATE versions SET frame = ?2 WHERE number = ?1";
         connection.prepare_cached(sql)?.execute(params![next, frame])?;
     }
     if let Some(state) = state {
-        let frame = memory.codec.pack_delta(&body, &[], &state)?;
+        let frame = writer.codec.pack_delta(&body, &[], &state)?;
         let sql = "UPDATE objects SET state_length = ?2, state_crc = ?3, state = ?4 WHERE id = ?1";
         let row = params![object, state.len(), crc32fast::hash(&state), frame];
         connection.prepare_cached(sql)?.execute(row)?;
     }
-    index(memory, connection, number, &paths)
+    index(writer, connection, number, &paths)
 }
 
 /// Replaces the paths by which a version is found.
 fn index(
-    memory: &mut Memory,
+    writer: &mut BatchWriter,
     connection: &Connection,
     number: i64,
     [had, has]: &[Vec<String>; 2],
@@ -263,10 +269,10 @@ fn index(
         let sql =
             "DELETE FROM paths WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM version_paths WHERE path = ?1)";
         if connection.prepare_cached(sql)?.execute([id])? > 0 {
-            memory.forget_path(path);
+            writer.forget_path(path);
         }
     }
-    memory.index_paths(connection, number, has)
+    writer.index_paths(connection, number, has)
 }
 
 /// Masks the texts of gaps and dead letters after one number, up to another, and notes with the first of them.
@@ -295,7 +301,7 @@ fn texts(connection: &Connection, (after, through): (i64, i64), mask: &dyn Mask)
 
 /// Dictionaries are made of the first contents of a kind. Nothing is packed any more with one that has this text: its kind becomes
 /// negative, and its content goes when nothing needs it.
-fn retire(memory: &mut Memory, connection: &Connection, number: i64, text: &[u8]) -> Outcome<()> {
+fn retire(writer: &mut BatchWriter, connection: &Connection, number: i64, text: &[u8]) -> Outcome<()> {
     let mut of = connection.prepare_cached(
         "SELECT d.id, d.bytes FROM dictionaries d JOIN versions v ON v.kind = d.kind WHERE v.number = ?1",
     )?;
@@ -304,14 +310,14 @@ fn retire(memory: &mut Memory, connection: &Connection, number: i64, text: &[u8]
         let (id, bytes) = row?;
         if bytes.windows(text.len()).any(|window| window == text) {
             connection.prepare_cached("UPDATE dictionaries SET kind = -kind WHERE id = ?1")?.execute([id])?;
-            memory.codec.retire(id);
+            writer.codec.retire(id);
         }
     }
     Ok(())
 }
 
 /// Packs a part of what a retired dictionary packs without it, and empties the dictionary in the end.
-fn dictionaries(memory: &mut Memory, connection: &Connection, scrub: &mut Scrub) -> Outcome<bool> {
+fn dictionaries(writer: &mut BatchWriter, connection: &Connection, scrub: &mut Scrub) -> Outcome<bool> {
     let sql = "SELECT min(id) FROM dictionaries WHERE kind < 0";
     let Some(id) = connection.query_row(sql, [], |row| row.get::<_, Option<i64>>(0))? else {
         return Ok(false);
@@ -330,12 +336,12 @@ fn dictionaries(memory: &mut Memory, connection: &Connection, scrub: &mut Scrub)
             through = number - 1;
             break;
         }
-        repack(memory, &transaction, number)?;
+        repack(writer, &transaction, number)?;
     }
     let contents = "SELECT id FROM contents WHERE dictionary = ?1 AND id > ?2 AND id <= ?3";
     for content in ids(contents)?.into_iter().filter(|content| *content <= through) {
-        let bytes = memory.codec.shared(&transaction, content)?;
-        let frame = memory.codec.pack_alone(&bytes)?;
+        let bytes = writer.codec.shared(&transaction, content)?;
+        let frame = writer.codec.pack_alone(&bytes)?;
         let sql = "UPDATE contents SET dictionary = 0, frame = ?2 WHERE id = ?1";
         transaction.prepare_cached(sql)?.execute(params![content, frame])?;
     }
@@ -351,19 +357,19 @@ fn dictionaries(memory: &mut Memory, connection: &Connection, scrub: &mut Scrub)
     Ok(true)
 }
 
-fn repack(memory: &mut Memory, connection: &Connection, number: i64) -> Outcome<()> {
+fn repack(writer: &mut BatchWriter, connection: &Connection, number: i64) -> Outcome<()> {
     let stored = Stored::load(connection, number)?;
     let kind = "SELECT kind FROM versions WHERE number = ?1";
     let kind: i64 = connection.prepare_cached(kind)?.query_row([number], |row| row.get(0))?;
-    let details = read::details(&mut memory.codec, connection, number)?;
+    let details = read::details(&mut writer.codec, connection, number)?;
     if !details.is_empty() {
-        let packed = memory.codec.pack(connection, kind, Purpose::Detail, &details)?;
+        let packed = writer.codec.pack(connection, kind, Purpose::Detail, &details)?;
         let sql = "UPDATE versions SET detail_dictionary = ?2, detail = ?3 WHERE number = ?1";
         connection.prepare_cached(sql)?.execute(params![number, packed.dictionary, packed.frame])?;
     }
     if stored.base == 0 {
-        let shell = memory.codec.shell(connection, &stored)?;
-        let packed = memory.codec.pack(connection, kind, Purpose::Body, &shell)?;
+        let shell = writer.codec.shell(connection, &stored)?;
+        let packed = writer.codec.pack(connection, kind, Purpose::Body, &shell)?;
         let sql = "UPDATE versions SET dictionary = ?2, frame = ?3 WHERE number = ?1";
         connection.prepare_cached(sql)?.execute(params![number, packed.dictionary, packed.frame])?;
     }

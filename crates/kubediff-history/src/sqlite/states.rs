@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::codec::Codec;
 use super::fault::{Fault, Outcome};
-use super::read::{Chosen, HEAD, Head, Lens, MOST, complete_since, id, number, time};
+use super::read::{Chosen, HEAD, Lens, MOST, VersionRow, complete_since, id, number, time};
 use super::write::verb_code;
 use crate::filter::{At, Scope};
 use crate::record::{Incarnation, Number, Verb, Version};
@@ -42,9 +42,9 @@ pub(super) fn described(connection: &Connection, ids: Vec<i64>) -> Outcome<Vec<I
     Ok(found)
 }
 
-fn head(connection: &Connection, number: i64) -> Outcome<Head> {
+fn head(connection: &Connection, number: i64) -> Outcome<VersionRow> {
     let sql = format!("{HEAD} WHERE v.number = ?1");
-    Ok(connection.prepare_cached(&sql)?.query_row([number], Head::read)?)
+    Ok(connection.prepare_cached(&sql)?.query_row([number], VersionRow::read)?)
 }
 
 /// The version with this number.
@@ -55,7 +55,8 @@ pub(super) fn numbered(
     number: Number,
 ) -> Outcome<Option<Version>> {
     let sql = format!("{HEAD} WHERE v.number = ?1");
-    let Some(head) = connection.prepare_cached(&sql)?.query_row([id(number)], Head::read).optional()? else {
+    let Some(head) = connection.prepare_cached(&sql)?.query_row([id(number)], VersionRow::read).optional()?
+    else {
         return Ok(None);
     };
     let body = codec.body(connection, head.number)?;
@@ -75,7 +76,7 @@ pub(super) fn versions(
     let mut rows = statement.query([incarnation.id])?;
     let mut before: Option<(i64, Arc<[u8]>)> = None;
     while let Some(row) = rows.next()? {
-        let head = Head::read(row)?;
+        let head = VersionRow::read(row)?;
         let known = before.as_ref().map(|(number, body)| (*number, body));
         let body = codec.body_after(connection, head.number, known)?;
         before = Some((head.number, body.clone()));

@@ -22,8 +22,8 @@ const RECENT_ENTRY: usize = 300;
 /// A part of an object that is at least as long is stored once, however many versions begin with it.
 const SHARED_LEAST: usize = 1_024;
 
-/// The writer's memory of the file. After a failure it is loaded again.
-pub(super) struct Memory {
+/// Writes batches, and remembers of the file what that needs. After a failure it is loaded again.
+pub(super) struct BatchWriter {
     next: i64,
     names: Names,
     pub(super) codec: Codec,
@@ -51,7 +51,7 @@ struct Content {
     packed: Packed,
 }
 
-impl Memory {
+impl BatchWriter {
     pub(super) fn load(connection: &Connection) -> Outcome<Self> {
         let mut codec = Codec::new()?;
         codec.prepare(connection)?;

@@ -11,11 +11,11 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use crate::args::{Hide, Output, SessionArgs, WatchArgs, WhatArgs};
+use crate::capture::consumer::{ConsumeError, Consumer};
 use crate::capture::held::Held;
 use crate::capture::screen::Screen;
-use crate::capture::taker::{TakeError, Taker};
 use crate::cluster::ClusterArgs;
-use crate::follow::{End, Follow, Manner, Namespaces, Reach, say};
+use crate::follow::{End, Follow, FollowOptions, Namespaces, Reach, say};
 use crate::history::shared::SharedHistory;
 use crate::history::writer::{NOT_RUNNING, Recorder};
 use crate::model::targets::Wanted;
@@ -66,15 +66,15 @@ pub(crate) async fn sit(args: &Sitting<'_>, profile: Profile, screen: Screen) ->
     end_at_once_on_the_second_signal()?;
     let started = Instant::now();
     let bound = usize::try_from(args.session.buffer).unwrap_or(usize::MAX).saturating_mul(MIB);
-    let manner = Manner { bound, with_first: args.history.is_some(), persistent: false };
-    let mut follow = Follow::connect(args.cluster, reach(args.what)?, manner, &profile).await?;
+    let options = FollowOptions { bound, with_first: args.history.is_some(), persistent: false };
+    let mut follow = Follow::connect(args.cluster, reach(args.what)?, options, &profile).await?;
     let cluster = follow.context().map(str::to_owned).filter(|_| args.names_cluster);
     let recorder = match args.history {
         Some(file) => Some(recorder(&follow, file, profile.secrets.clone()).await?),
         None => None,
     };
     let session = Arc::new(Mutex::new(Session::default()));
-    let mut taker = Taker {
+    let mut consumer = Consumer {
         screen: Some(screen),
         recorder,
         session: session.clone(),
@@ -85,8 +85,8 @@ pub(crate) async fn sit(args: &Sitting<'_>, profile: Profile, screen: Screen) ->
     };
     let inbox = follow.inbox();
     let mut taking: Taking = tokio::task::spawn_blocking(move || {
-        let taken = taker.run(&inbox);
-        (taker, taken)
+        let taken = consumer.run(&inbox);
+        (consumer, taken)
     });
     let ended = follow.run(signals.end(), &mut taking).await;
     follow.finish().await;
@@ -95,19 +95,19 @@ pub(crate) async fn sit(args: &Sitting<'_>, profile: Profile, screen: Screen) ->
         Ok(End::Asked) => finished(taking).await,
         Err(error) => finished(taking).await.and(Err(error)),
     };
-    let (mut taker, taken) = taken?;
+    let (mut consumer, taken) = taken?;
     match taken {
         // The reader of our output has closed it, as `head` does.
-        Err(TakeError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        Err(TakeError::Output(error)) => Err(WatchError::Output(error)),
-        Err(TakeError::History(error)) => Err(WatchError::History(error)),
+        Err(ConsumeError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Err(ConsumeError::Output(error)) => Err(WatchError::Output(error)),
+        Err(ConsumeError::History(error)) => Err(WatchError::History(error)),
         Ok(()) => {
             let mut session = session.lock().unwrap_or_else(PoisonError::into_inner);
             session.not_watched = follow.not_watched();
             if session.merged > 0 {
                 say(&session.merged_text());
             }
-            let Some(screen) = &mut taker.screen else { return Ok(()) };
+            let Some(screen) = &mut consumer.screen else { return Ok(()) };
             screen.summary(&session, started.elapsed()).map_err(WatchError::Output)
         }
     }
@@ -115,7 +115,7 @@ pub(crate) async fn sit(args: &Sitting<'_>, profile: Profile, screen: Screen) ->
 
 /// The thread that shows and records changes; at its end, what it did, and whether all could be written.
 type Taking = JoinHandle<Taken>;
-type Taken = (Taker, Result<(), TakeError>);
+type Taken = (Consumer, Result<(), ConsumeError>);
 
 /// Waits until everything is shown.
 async fn finished(taking: Taking) -> Result<Taken, WatchError> {

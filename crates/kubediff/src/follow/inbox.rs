@@ -3,7 +3,7 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::seen::Waiting;
+use super::item::InboxItem;
 use crate::backlog::Backlog;
 
 /// The number of waiting bytes that are taken without waiting for more.
@@ -16,13 +16,13 @@ pub(crate) struct Inbox {
 }
 
 struct State {
-    backlog: Backlog<Waiting>,
+    backlog: Backlog<InboxItem>,
     closed: bool,
 }
 
 /// The result of waiting for an entry.
 pub(crate) enum Next {
-    Entry(Waiting),
+    Entry(InboxItem),
     /// Nothing came in time.
     Nothing,
     /// Nothing more will come.
@@ -39,7 +39,7 @@ impl Inbox {
     }
 
     /// Adds something to be shown. Never waits. Returns how many changes have been merged into others since the start.
-    pub(crate) fn push(&self, waiting: Waiting) -> u64 {
+    pub(crate) fn push(&self, waiting: InboxItem) -> u64 {
         let mut state = self.lock();
         state.backlog.push(waiting);
         self.arrived.notify_one();

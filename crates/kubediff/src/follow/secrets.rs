@@ -41,7 +41,7 @@ impl Follow {
         let names =
             self.targets.keys().any(|target| streams::is_secrets(&target.resource) && target.name.is_some());
         let within = self.reach.within(&self.default_namespace);
-        let namespaces = within.namespaces.filter(|_| self.manner.persistent);
+        let namespaces = within.namespaces.filter(|_| self.options.persistent);
         let mut parts: Vec<String> =
             namespaces.map(|names| format!("in {}", names.join(", "))).into_iter().collect();
         parts.extend(names.then(|| "that are named".to_owned()));
@@ -65,7 +65,7 @@ impl Follow {
                 true => "the Secrets must not be listed",
                 false => "the Secrets are not listed yet",
             };
-            if !self.manner.persistent || error.is_denied() && began.elapsed() >= DENIED_LIMIT {
+            if !self.options.persistent || error.is_denied() && began.elapsed() >= DENIED_LIMIT {
                 say(&format!("{trouble}: {SHOWN}"));
                 break;
             }

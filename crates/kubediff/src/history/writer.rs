@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::changes::change::metadata;
 use crate::changes::merged::state;
-use crate::follow::{Inbox, Kind, Raw, Resources, Synced, Within, say};
+use crate::follow::{Inbox, Kind, RawChange, Resources, Synced, Within, say};
 use crate::history::notes;
 use crate::history::shared::{SCRUBBED, SharedHistory};
 use crate::{Change, Compared, Epoch, Gap, Origin, Profile, Redacted, Secrets, Sighting, Tally, Verb};
@@ -55,7 +55,7 @@ pub(crate) struct Recorder {
     cluster: Option<String>,
     within: Within,
     /// Objects whose resource is not completely listed yet, by target and uid.
-    firsts: HashMap<String, HashMap<String, Raw>>,
+    firsts: HashMap<String, HashMap<String, RawChange>>,
     /// When the gap ended that a restart made.
     gap_ended: Option<Timestamp>,
     /// The resources that are followed.
@@ -225,7 +225,7 @@ impl Recorder {
     }
 
     /// Records the result of a comparison.
-    pub(crate) fn observe(&mut self, raw: &Raw, compared: &Compared) {
+    pub(crate) fn observe(&mut self, raw: &RawChange, compared: &Compared) {
         if let Compared::Change(change) = compared
             && let Some(rv) = &change.rv
         {
@@ -292,7 +292,7 @@ impl Recorder {
     }
 
     /// An object that was there when its resource was first listed. It waits for the rest of the list.
-    pub(crate) fn first(&mut self, raw: Raw) {
+    pub(crate) fn first(&mut self, raw: RawChange) {
         if let Some(object) = raw.now() {
             let uid = object.uid().to_string();
             self.firsts.entry(raw.target_text()).or_default().insert(uid, raw);
@@ -300,13 +300,13 @@ impl Recorder {
     }
 
     /// Whether an object of a first list has changed since the run before followed its resource.
-    pub(crate) fn is_after(&self, raw: &Raw) -> bool {
+    pub(crate) fn is_after(&self, raw: &RawChange) -> bool {
         let targets = [raw.target_text(), raw.kind.resource.qualified_name()];
         raw.now().is_some_and(|now| self.past.is_before(&targets, &now.resource_version().to_string()))
     }
 
     /// Whether the change is of an object that waits for the rest of the first list. It is part of that then.
-    pub(crate) fn still_first(&mut self, raw: &Raw) -> bool {
+    pub(crate) fn still_first(&mut self, raw: &RawChange) -> bool {
         let Some(firsts) = self.firsts.get_mut(&raw.target_text()) else { return false };
         let before = raw.states().0.map(|old| old.uid().to_string());
         let known = before.and_then(|uid| firsts.remove(&uid)).is_some();
@@ -347,7 +347,7 @@ impl Recorder {
         &mut self,
         synced: &Synced,
         resource: &str,
-        mut firsts: HashMap<String, Raw>,
+        mut firsts: HashMap<String, RawChange>,
         was_watched: bool,
         comparing: &mut Comparing<'_>,
     ) -> Result<(), Error> {
@@ -560,7 +560,7 @@ impl Comparing<'_> {
 }
 
 /// The object as it is; `None` when it is undecodable.
-fn json(raw: &Raw) -> Option<Value> {
+fn json(raw: &RawChange) -> Option<Value> {
     let json = raw.now()?.json();
     let object = json.ok().and_then(|json| state(&json).ok());
     if object.is_none() {

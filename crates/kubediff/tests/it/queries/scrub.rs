@@ -160,7 +160,10 @@ fn k3_the_words_of_a_record_keep_nothing_of_what_is_masked() {
     };
     let before = summaries();
     assert!(before.contains("secretwords") && before.matches(beginning).count() >= 2, "{before}");
-    assert!(run(&path, &["history", "scrub", file, "--path", "spec.token"]).starts_with("2 versions were masked in "));
+    assert!(
+        run(&path, &["history", "scrub", file, "--path", "spec.token"])
+            .starts_with("2 versions were masked in ")
+    );
     let value = folder.path().join("value");
     std::fs::write(&value, VALUE).unwrap();
     let said = run(&path, &["history", "scrub", file, "--value", value.to_str().unwrap()]);

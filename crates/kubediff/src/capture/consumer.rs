@@ -11,7 +11,7 @@ use crate::capture::held::{Due, Held};
 use crate::capture::screen::Screen;
 use crate::changes::merged::States;
 use crate::changes::recording::Entry;
-use crate::follow::{Inbox, Next, Raw, Waiting, say};
+use crate::follow::{Inbox, InboxItem, Next, RawChange, say};
 use crate::history::writer::{Comparing, Recorder};
 use crate::{Change, Compared, Profile, Session, Tally};
 
@@ -19,7 +19,7 @@ use crate::{Change, Compared, Profile, Session, Tally};
 const GATHER: Duration = Duration::from_millis(200);
 
 /// Where changes go.
-pub(crate) struct Taker {
+pub(crate) struct Consumer {
     pub(crate) screen: Option<Screen>,
     pub(crate) recorder: Option<Recorder>,
     /// The counts, for readers in between.
@@ -30,12 +30,12 @@ pub(crate) struct Taker {
     /// The changes to show as soon as they are recorded.
     pub(crate) unrecorded: Vec<Entry>,
     /// Entries that wait until the Secrets of their texts are known.
-    pub(crate) held: Held<Waiting>,
+    pub(crate) held: Held<InboxItem>,
 }
 
 /// Why not everything could be taken.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum TakeError {
+pub(crate) enum ConsumeError {
     /// The output cannot be written.
     #[error(transparent)]
     Output(#[from] io::Error),
@@ -44,9 +44,9 @@ pub(crate) enum TakeError {
     History(#[from] kubediff_history::Error),
 }
 
-impl Taker {
+impl Consumer {
     /// Takes everything until the inbox is closed and empty, or something cannot be written. Blocks the thread.
-    pub(crate) fn run(&mut self, inbox: &Arc<Inbox>) -> Result<(), TakeError> {
+    pub(crate) fn run(&mut self, inbox: &Arc<Inbox>) -> Result<(), ConsumeError> {
         let mut told = 0;
         let mut gathered = Instant::now();
         loop {
@@ -91,16 +91,17 @@ impl Taker {
     }
 
     /// Takes an entry at once, or lets it wait.
-    fn arrived(&mut self, waiting: Waiting, inbox: &Inbox) -> Result<(), TakeError> {
-        let is_shown = |raw: &Raw| self.profile.noise.hides(&raw.kind.gvk).is_none();
-        let is_after = |raw: &Raw| self.recorder.as_ref().is_some_and(|recorder| recorder.is_after(raw));
+    fn arrived(&mut self, waiting: InboxItem, inbox: &Inbox) -> Result<(), ConsumeError> {
+        let is_shown = |raw: &RawChange| self.profile.noise.hides(&raw.kind.gvk).is_none();
+        let is_after =
+            |raw: &RawChange| self.recorder.as_ref().is_some_and(|recorder| recorder.is_after(raw));
         let states = match &waiting {
-            Waiting::Change(raw) if is_shown(raw) => read(raw),
-            Waiting::First(raw) if is_after(raw) && is_shown(raw) => read(raw),
+            InboxItem::Change(raw) if is_shown(raw) => read(raw),
+            InboxItem::First(raw) if is_after(raw) && is_shown(raw) => read(raw),
             _ => None,
         };
         let is_unsure = match (&waiting, &states) {
-            (Waiting::Change(raw) | Waiting::First(raw), Some(States { old, new: Some(new) })) => {
+            (InboxItem::Change(raw) | InboxItem::First(raw), Some(States { old, new: Some(new) })) => {
                 self.profile.secrets.is_unsure(&raw.kind.gvk, old.as_ref(), new)
             }
             _ => false,
@@ -111,17 +112,17 @@ impl Taker {
             return Ok(());
         }
         match (waiting, states) {
-            (Waiting::Change(raw), Some(states)) => self.change(&raw, states),
+            (InboxItem::Change(raw), Some(states)) => self.change(&raw, states),
             (waiting, _) => self.take(waiting, inbox),
         }
     }
 
     /// Takes an entry that has waited.
-    fn go_on(&mut self, due: Due<Waiting>, inbox: &Inbox) -> Result<(), TakeError> {
+    fn go_on(&mut self, due: Due<InboxItem>, inbox: &Inbox) -> Result<(), ConsumeError> {
         match due {
             Due::Waited(waiting) => self.take(waiting, inbox),
             Due::Early(waiting) => {
-                if let Waiting::Change(raw) = &waiting
+                if let InboxItem::Change(raw) = &waiting
                     && let Some(States { old, new: Some(new) }) = read(raw)
                 {
                     self.profile.secrets.learn_unsure(&raw.kind.gvk, old.as_ref(), &new);
@@ -131,45 +132,45 @@ impl Taker {
         }
     }
 
-    fn take(&mut self, waiting: Waiting, inbox: &Inbox) -> Result<(), TakeError> {
+    fn take(&mut self, waiting: InboxItem, inbox: &Inbox) -> Result<(), ConsumeError> {
         match waiting {
-            Waiting::Change(raw) => match read(&raw) {
+            InboxItem::Change(raw) => match read(&raw) {
                 Some(states) => self.change(&raw, states),
                 None => Ok(()),
             },
-            Waiting::First(raw) => {
+            InboxItem::First(raw) => {
                 self.profile.secrets.learn_name(raw.key.name());
                 if let Some(recorder) = &mut self.recorder {
                     recorder.first(raw);
                 }
                 Ok(())
             }
-            Waiting::Synced(synced) => {
+            InboxItem::Synced(synced) => {
                 self.with_recorder(inbox, |recorder, comparing| recorder.synced(&synced, comparing))
             }
-            Waiting::Resources(resources) => {
+            InboxItem::Resources(resources) => {
                 self.with_recorder(inbox, |recorder, comparing| recorder.resources(&resources, comparing))
             }
-            Waiting::Lost(target, since, cause) => {
+            InboxItem::Lost(target, since, cause) => {
                 if let Some(recorder) = &mut self.recorder {
                     recorder.lost(&target, since, &cause);
                 }
                 Ok(())
             }
-            Waiting::Alive(at) => {
+            InboxItem::Alive(at) => {
                 if let Some(recorder) = &mut self.recorder {
                     recorder.alive(at);
                 }
                 Ok(())
             }
-            Waiting::Gap(mut gap) => {
+            InboxItem::Gap(mut gap) => {
                 gap.cluster.clone_from(&self.cluster);
                 if let Some(recorder) = &mut self.recorder {
                     recorder.gap(&gap);
                 }
                 self.show(Entry::Gap(gap))
             }
-            Waiting::Asked(gvk) => {
+            InboxItem::Asked(gvk) => {
                 self.profile.noise.show_kind(&gvk);
                 Ok(())
             }
@@ -181,7 +182,7 @@ impl Taker {
         &mut self,
         inbox: &Inbox,
         work: impl FnOnce(&mut Recorder, &mut Comparing<'_>) -> Result<(), kubediff_history::Error>,
-    ) -> Result<(), TakeError> {
+    ) -> Result<(), ConsumeError> {
         let Some(recorder) = &mut self.recorder else { return Ok(()) };
         let (session, unrecorded, is_shown) = (&self.session, &mut self.unrecorded, self.screen.is_some());
         let cluster = &self.cluster;
@@ -201,7 +202,7 @@ impl Taker {
         Ok(())
     }
 
-    fn change(&mut self, raw: &Raw, states: States) -> Result<(), TakeError> {
+    fn change(&mut self, raw: &RawChange, states: States) -> Result<(), ConsumeError> {
         // A change before its resource is listed belongs to the first list.
         if self.recorder.as_mut().is_some_and(|recorder| recorder.still_first(raw)) {
             return Ok(());
@@ -217,7 +218,7 @@ impl Taker {
     }
 
     /// Shows it now, or when it is recorded: what was shown is in the history, whatever happens to the process.
-    fn show(&mut self, taken: Entry) -> Result<(), TakeError> {
+    fn show(&mut self, taken: Entry) -> Result<(), ConsumeError> {
         if let (Entry::Change(change), None) = (&taken, &self.screen) {
             self.counts().record(change);
             return Ok(());
@@ -226,7 +227,7 @@ impl Taker {
         if self.recorder.is_some() { Ok(()) } else { self.show_recorded() }
     }
 
-    fn show_recorded(&mut self) -> Result<(), TakeError> {
+    fn show_recorded(&mut self) -> Result<(), ConsumeError> {
         for taken in std::mem::take(&mut self.unrecorded) {
             match (taken, &mut self.screen) {
                 (Entry::Change(change), Some(screen)) => {
@@ -248,7 +249,7 @@ impl Taker {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn compare(&mut self, raw: &Raw, states: States) -> Compared {
+    fn compare(&mut self, raw: &RawChange, states: States) -> Compared {
         let sighting = raw.kind.sighting(self.cluster.as_deref(), raw.at, raw.origin);
         let mut tally = Tally::default();
         let compared = Change::between_states(&sighting, states, raw.merged, &self.profile, &mut tally);
@@ -258,7 +259,7 @@ impl Taker {
 }
 
 /// The states of a change; `None` when one is undecodable.
-fn read(raw: &Raw) -> Option<States> {
+fn read(raw: &RawChange) -> Option<States> {
     let (old, new) = raw.states();
     let read = || -> Result<States, Box<dyn Error>> {
         let old = old.map(|old| old.json()).transpose()?;

@@ -10,7 +10,7 @@ use super::writer::{Applied, Outcome};
 use super::{Command, Engine};
 
 /// Outcomes whose changes are not in all mailboxes yet.
-pub(super) struct Dispatch {
+pub(super) struct Outbox {
     outcomes: VecDeque<Outcome>,
     /// How many changes go into mailboxes before other informers of the thread get their turn.
     slice: usize,
@@ -22,7 +22,7 @@ pub(super) const SLICE: usize = 4096;
 /// At most one extra list per this time is made because objects differ between lists.
 const DOUBT_PACE: Duration = Duration::from_secs(600);
 
-impl Dispatch {
+impl Outbox {
     pub(super) fn of(slice: usize) -> Self {
         Self { outcomes: VecDeque::new(), slice }
     }
@@ -47,9 +47,9 @@ impl Engine {
         if !outcome.has_news() {
             return;
         }
-        self.dispatch.outcomes.push_back(outcome);
+        self.outbox.outcomes.push_back(outcome);
         // Behind others it waits for its turn, so that changes keep their order.
-        if self.dispatch.outcomes.len() == 1 {
+        if self.outbox.outcomes.len() == 1 {
             self.dispatch_slice(now);
         }
     }
@@ -57,9 +57,9 @@ impl Engine {
     /// Puts the next slice of changes into the mailboxes, and issues the commands of outcomes that are dispatched completely.
     pub(super) fn dispatch_slice(&mut self, now: Time) {
         // Each change goes into every mailbox, so the slice is divided by their number.
-        let mut room = (self.dispatch.slice / self.fanout.len().max(1)).max(1);
+        let mut room = (self.outbox.slice / self.fanout.len().max(1)).max(1);
         let mut wakers = Vec::new();
-        while let Some(outcome) = self.dispatch.outcomes.front_mut() {
+        while let Some(outcome) = self.outbox.outcomes.front_mut() {
             // A change may be the last to hold its object, so each slice frees its own.
             let mut slice = Vec::with_capacity(room.min(outcome.changes.len()));
             slice.extend(outcome.changes.by_ref().take(room));
@@ -68,7 +68,7 @@ impl Engine {
             if !outcome.changes.is_empty() {
                 break;
             }
-            let Some(outcome) = self.dispatch.outcomes.pop_front() else { break };
+            let Some(outcome) = self.outbox.outcomes.pop_front() else { break };
             if outcome.is_synced && !std::mem::replace(&mut self.is_synced, true) {
                 wakers.extend(self.fanout.cache_synced());
                 self.commands.push_back(Command::Synced);
@@ -172,7 +172,7 @@ impl Engine {
             self.status = status.clone();
             self.commands.push_back(Command::Status(status));
         }
-        let is_listing = self.has_work() || self.scopes.iter().any(super::source::Source::is_listing);
+        let is_listing = self.has_work() || self.scopes.iter().any(super::scope_feed::ScopeFeed::is_listing);
         if std::mem::replace(&mut self.is_listing, is_listing) != is_listing {
             self.commands.push_back(Command::Listing(is_listing));
             if !is_listing {
@@ -185,7 +185,7 @@ impl Engine {
     /// The status of the scope that most needs attention. For several scopes that are syncing it adds up their objects. An
     /// engine without scopes is live.
     fn whole_status(&self) -> Option<Status> {
-        let due = |source: &super::source::Source| match &source.status {
+        let due = |source: &super::scope_feed::ScopeFeed| match &source.status {
             Status::Live { .. } if !source.is_status_due() => Status::Syncing { received: self.cache.len() },
             status => status.clone(),
         };

@@ -12,12 +12,12 @@ use crate::model::gap::Gap;
 use crate::{Gvk, Origin, Sighting};
 
 /// An entry of the inbox.
-pub(crate) enum Waiting {
+pub(crate) enum InboxItem {
     /// A change.
-    Change(Raw),
+    Change(RawChange),
     /// An object that was there when its resource was first listed. These wait only where a history wants them, as do all
     /// that follow from here on, except for gaps.
-    First(Raw),
+    First(RawChange),
     /// The first list of a resource is complete.
     Synced(Synced),
     /// The set of followed resources has changed.
@@ -46,7 +46,7 @@ pub(crate) struct Synced {
 }
 
 impl Synced {
-    /// As [`Raw::target_text`].
+    /// As [`RawChange::target_text`].
     pub(crate) fn target_text(&self) -> String {
         target_text(&self.kind, self.name.as_deref())
     }
@@ -98,7 +98,7 @@ impl Kind {
 
 /// A change of an object, or several that were merged: from the state before the first to the state after the last.
 #[derive(Clone)]
-pub(crate) struct Raw {
+pub(crate) struct RawChange {
     pub(crate) kind: Arc<Kind>,
     /// The name of the one object that is followed of this kind, if it is one.
     pub(crate) target: Option<Arc<str>>,
@@ -113,7 +113,7 @@ pub(crate) struct Raw {
     last: Option<Arc<Object>>,
 }
 
-impl Raw {
+impl RawChange {
     /// The change, unless it is none of the cluster's.
     pub(super) fn of(
         kind: &Arc<Kind>,
@@ -174,7 +174,7 @@ fn target_text(kind: &Kind, name: Option<&str>) -> String {
 /// The overhead of a waiting change besides the objects, in bytes.
 const OVERHEAD: usize = 256;
 
-impl Item for Waiting {
+impl Item for InboxItem {
     type Key = (ResourceType, ObjectKey);
 
     fn key(&self) -> Option<Self::Key> {

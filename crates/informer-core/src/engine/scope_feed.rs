@@ -10,7 +10,7 @@ use crate::{Scope, SourceId, Time};
 use super::request::RequestId;
 use super::writer::Step;
 
-pub(super) struct Source {
+pub(super) struct ScopeFeed {
     pub(super) id: SourceId,
     pub(super) scope: Scope,
     pub(super) reflector: Reflector,
@@ -42,7 +42,7 @@ pub(super) struct Source {
     pub(super) doubted_at: Option<Time>,
 }
 
-impl Source {
+impl ScopeFeed {
     pub(super) fn new(id: SourceId, scope: Scope, reflector: Reflector, schema: Arc<str>) -> Self {
         Self {
             id,
