@@ -636,7 +636,8 @@ fn mentions_secrets(text: &str) -> bool {
 
 /// The lines of a text that are comments, without the signs that make them so.
 fn uncommented(text: &str) -> Option<String> {
-    let lines = text.lines().filter_map(|line| line.trim_start().strip_prefix('#'));
+    let lines = text.lines().map(str::trim_start);
+    let lines = lines.filter_map(|line| line.strip_prefix('#').or_else(|| line.strip_prefix("//")));
     let lines: Vec<&str> = lines.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect();
     Some(lines.join("\n")).filter(|text| mentions_secrets(text))
 }

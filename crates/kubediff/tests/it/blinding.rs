@@ -214,6 +214,7 @@ fn k3_nested_forms_are_recognised() {
             .join("\n")})
         .to_string(),
         "# kind: Secret\n# stringData:\n#   other: dQ7-not-known\na: b\n".to_owned(),
+        "// kind: Secret\n// stringData:\n//   other: dQ7-not-known\na: b\n".to_owned(),
         "stringData:\n  other: dQ7-not-known\n".to_owned(),
     ];
     for text in texts {
