@@ -66,6 +66,7 @@ pub use target::{Seen, Target};
 pub struct Writer {
     shared: Arc<Shared>,
     locked: bool,
+    forced: bool,
 }
 
 struct Shared {
@@ -113,19 +114,28 @@ impl Writer {
         confirmed: Arc<Confirmed>,
     ) -> Self {
         let ledger = Ledger::new(caches);
-        Self { shared: Arc::new(Shared { name, client, snapshots, limit, ledger, confirmed }), locked: true }
+        let shared = Arc::new(Shared { name, client, snapshots, limit, ledger, confirmed });
+        Self { shared, locked: true, forced: true }
     }
 
     /// The same writer, whose writes carry the uid but no resourceVersion: they also succeed when somebody else has written
     /// the object since.
     #[must_use]
     pub fn unlocked(&self) -> Self {
-        Self { shared: self.shared.clone(), locked: false }
+        Self { locked: false, ..self.clone() }
+    }
+
+    /// The same writer, whose applications take over no field that another manager has set to another value: the server refuses
+    /// them with a conflict, which names both managers ([`WriteError::is_conflict`]). Kubernetes tells controllers to force, as
+    /// writers do without this.
+    #[must_use]
+    pub fn without_force(&self) -> Self {
+        Self { forced: false, ..self.clone() }
     }
 
     /// Creates or changes an object by server-side apply: the fields in `object` get its values, and fields that an earlier
     /// apply set and `object` leaves out are removed. The controller's name is the field manager; it takes over fields that
-    /// others manage. Returns the object as written.
+    /// others manage ([`Writer::without_force`] does not). Returns the object as written.
     ///
     /// An object that the caches lack is created, or changed if it exists all the same: then nothing protects what somebody
     /// else wrote. [`Writer::create`] fails in that case.
@@ -178,10 +188,15 @@ impl Writer {
             metadata.remove("managedFields");
         }
         self.condition(&mut body, &self.known(resource, &key));
-        let parameters = PatchParams::apply(&self.shared.name).force();
         let request =
-            attempt.collection().patch(&path_segment(key.name()), &parameters, &Patch::Apply(&body));
-        attempt.typed(self.send(attempt, Request::of_body(&body), request).await?)
+            attempt.collection().patch(&path_segment(key.name()), &self.application(), &Patch::Apply(&body));
+        let answer = self.send(attempt, Request::of_body(&body), request).await;
+        attempt.typed(answer.map_err(|error| error.between_managers(&self.shared.name))?)
+    }
+
+    /// The parameters of an apply.
+    fn application(&self) -> PatchParams {
+        PatchParams { force: self.forced, ..PatchParams::apply(&self.shared.name) }
     }
 
     /// Creates an object. With `generateName` instead of a name, the server chooses one. Returns the object as written.
@@ -336,7 +351,7 @@ impl Writer {
     /// The state of an object that this reconciliation knows: that of its own last write, else of its snapshots.
     fn known(&self, resource: &ResourceType, key: &ObjectKey) -> Seen {
         if let Some(written) = self.shared.ledger.newest(resource, key) {
-            return written.unwrap_or_default();
+            return written.map(|written| written.seen).unwrap_or_default();
         }
         let numbers = self.shared.ledger.caches().of(resource);
         let mut cached =
@@ -421,7 +436,7 @@ impl Writer {
 
     /// The same writer, whose writes carry the resourceVersion also after [`Writer::unlocked`].
     pub(crate) fn locked(&self) -> Self {
-        Self { shared: self.shared.clone(), locked: true }
+        Self { locked: true, ..self.clone() }
     }
 }
 

@@ -1,5 +1,7 @@
 //! The server's answer to a write: the object as written, or a status after a deletion.
 
+use std::sync::Arc;
+
 use informer::kube::client;
 use informer::share::{self, ShareBy};
 use informer::{Labels, ObjectKey, ResourceVersion, Uid};
@@ -10,7 +12,7 @@ use serde::de::DeserializeOwned;
 /// An answer, read as far as every write needs it: of an object only the metadata before its managed fields.
 pub(super) struct Answer {
     /// The whole answer, for the caller's type.
-    json: String,
+    json: Arc<str>,
     is_object: bool,
     name: Option<String>,
     uid: Option<Uid>,
@@ -44,7 +46,7 @@ impl Answer {
                 version: Some(object.resource_version()).filter(|version| !version.is_unset()),
                 // Labels that are no strings select nothing.
                 labels: object.labels().unwrap_or_default(),
-                json,
+                json: json.into(),
             });
         }
         // Only an object has a name in its metadata.
@@ -55,13 +57,17 @@ impl Answer {
             uid: details.uid.as_deref().map(Uid::new),
             version: None,
             labels: Labels::default(),
-            json,
+            json: json.into(),
         })
     }
 
     /// The whole answer.
     pub(super) fn decode<K: DeserializeOwned>(&self) -> Result<K, client::Error> {
         serde_json::from_str(&self.json).map_err(client::Error::SerdeError)
+    }
+
+    pub(super) fn json(&self) -> &Arc<str> {
+        &self.json
     }
 
     /// Whether it is the object as written.

@@ -27,6 +27,9 @@ const TELLABLE: &[&str] = &[
     "Unauthorized",
 ];
 
+/// The reason of the causes of a conflict between field managers.
+const TAKEN: &str = "FieldManagerConflict";
+
 enum Why {
     /// The server's answer, or none.
     Request(client::Error),
@@ -82,6 +85,16 @@ impl WriteError {
     pub fn is_conflict(&self) -> bool {
         let is_refused = self.reason() == Some("Conflict") || self.is_of_another_incarnation();
         is_refused || matches!(self.why, Why::Changed)
+    }
+
+    /// Names this controller's field manager beside the other one, which the server names.
+    pub(super) fn between_managers(mut self, ours: &str) -> Self {
+        if let Why::Request(client::Error::Api(status)) = &self.why
+            && status.details.iter().flat_map(|details| &details.causes).any(|cause| cause.reason == TAKEN)
+        {
+            self.what.push_str(&format!(" as {ours:?}"));
+        }
+        self
     }
 
     /// Whether an object of that name exists already (409).

@@ -21,8 +21,16 @@ struct State {
     /// By the number of the request; empty once it has failed for certain.
     requests: Vec<Vec<OwnWrite>>,
     /// The last writes of this reconciliation, by resource and key; `None` for an object that it deleted.
-    newest: Vec<(ResourceType, ObjectKey, Option<Seen>)>,
+    newest: Vec<(ResourceType, ObjectKey, Option<Written>)>,
     ended: bool,
+}
+
+/// An object as this reconciliation has written it last.
+#[derive(Clone)]
+pub(super) struct Written {
+    pub(super) seen: Seen,
+    /// As the server answered.
+    pub(super) json: Arc<str>,
 }
 
 /// The writes of a reconciliation.
@@ -114,14 +122,15 @@ impl Ledger {
         self.set(entry, writes);
         let mut state = self.state();
         state.newest.retain(|(of, one, _)| !(is_same(of, resource) && *one == key));
-        state.newest.push((resource.clone(), key, is_object.then_some(Seen { uid, version })));
+        let written = is_object.then(|| Written { seen: Seen { uid, version }, json: answer.json().clone() });
+        state.newest.push((resource.clone(), key, written));
     }
 
-    /// The version that this reconciliation wrote last: nothing if it deleted the object. `None` if it wrote none.
-    pub(super) fn newest(&self, resource: &ResourceType, key: &ObjectKey) -> Option<Option<Seen>> {
+    /// What this reconciliation wrote last: nothing if it deleted the object. `None` if it wrote none.
+    pub(super) fn newest(&self, resource: &ResourceType, key: &ObjectKey) -> Option<Option<Written>> {
         let state = self.state();
         let written = state.newest.iter().find(|(of, one, _)| is_same(of, resource) && one == key);
-        written.map(|(_, _, seen)| seen.clone())
+        written.map(|(_, _, written)| written.clone())
     }
 
     /// Refuses further requests.

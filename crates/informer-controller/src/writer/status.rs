@@ -1,12 +1,14 @@
 //! Writing a status only if it says something new.
 
-use informer::Item;
 use informer::kube::Resource;
+use informer::kube::core::params::Patch;
+use informer::{Item, path_segment};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{Target, WriteError, Writer};
+use super::ledger::Written;
+use super::{Attempt, Request, Target, WriteError, Writer};
 
 /// The part of an object that says how it is.
 #[derive(Deserialize)]
@@ -35,8 +37,8 @@ impl Writer {
     /// ```
     ///
     /// The request is a merge patch of the fields that differ. A field that `S` does not know stays as it is; one that `S`
-    /// knows and leaves out is removed. If this reconciliation has written the object before, the whole status is sent, because
-    /// the cache does not have the newest one.
+    /// knows and leaves out is removed. They are compared with the status in the cache, or, if this reconciliation has written
+    /// the object before, with the server's answer to that.
     ///
     /// # Errors
     ///
@@ -48,26 +50,67 @@ impl Writer {
     {
         // A status that does not serialize is not sent, and the server reports that.
         let new = serde_json::to_value(status).unwrap_or_default();
-        let patch =
-            if self.has_written::<K>(object) { new } else { difference(&current::<K, S>(object), new) };
+        let patch = difference(&known::<S>(self.current(object)), new);
         if patch.as_object().is_some_and(Map::is_empty) {
             return Ok(None);
         }
         self.patch_status(object, json!({ "status": patch })).await.map(Some)
     }
 
-    /// Whether this reconciliation has written the object, so that the cached status may be an old one.
-    fn has_written<K: Resource<DynamicType = (), Scope: 'static>>(&self, object: &Item<K>) -> bool {
-        let seen = object.seen();
-        self.newest(&object.resource(), object.key(), seen.clone()) != seen
+    /// Applies a status (server-side apply): its fields get these values, and fields of the controller's last application that it
+    /// leaves out go. Fields that others manage stay; with [`Writer::without_force`], also those that both name, by a
+    /// conflict. Returns the object as written.
+    ///
+    /// It is sent also if it says nothing new: only the server knows which fields are the controller's. Use either this or
+    /// [`Writer::write_status`] for a resource: the fields that the other one has set are not removed.
+    ///
+    /// # Errors
+    ///
+    /// As [`Writer::patch_status`].
+    pub async fn apply_status<K: DeserializeOwned>(
+        &self,
+        target: impl Target<K>,
+        status: &impl Serialize,
+    ) -> Result<K, WriteError> {
+        let (resource, key) = (target.resource(), target.key());
+        let attempt = Attempt {
+            verb: "apply the status of",
+            resource: &resource,
+            namespace: key.namespace(),
+            name: Some(key.name()),
+        };
+        attempt.check()?;
+        let mut body = json!({
+            "apiVersion": resource.api_version(), "kind": resource.kind,
+            "metadata": { "namespace": key.namespace(), "name": key.name() },
+            // A status that does not serialize is not sent, and the server reports that.
+            "status": serde_json::to_value(status).unwrap_or_default(),
+        });
+        self.condition(&mut body, &self.newest(&resource, &key, target.seen()));
+        let request = attempt.collection().patch_subresource(
+            "status",
+            &path_segment(key.name()),
+            &self.application(),
+            &Patch::Apply(&body),
+        );
+        let answer = self.send(attempt, Request::default(), request).await;
+        attempt.typed(answer.map_err(|error| error.between_managers(&self.shared.name))?)
+    }
+
+    /// The status that this reconciliation knows: of its own last write, else of the cache.
+    fn current<K: Resource<DynamicType = (), Scope: 'static>>(&self, object: &Item<K>) -> Value {
+        let object_of = |written: Written| serde_json::from_str::<HasStatus>(&written.json).ok();
+        match self.shared.ledger.newest(&object.resource(), object.key()).flatten().map(object_of) {
+            Some(written) => written.map(|written| written.status),
+            None => object.object().decode::<HasStatus>().ok().map(|cached| cached.status.clone()),
+        }
+        .unwrap_or_default()
     }
 }
 
-/// The status in the cache, with the fields that `S` knows.
-fn current<K, S: Serialize + DeserializeOwned>(object: &Item<K>) -> Value {
-    let stored =
-        object.object().decode::<HasStatus>().map(|object| object.status.clone()).unwrap_or_default();
-    let known = serde_json::from_value::<S>(stored).ok();
+/// A status with the fields that `S` knows.
+fn known<S: Serialize + DeserializeOwned>(status: Value) -> Value {
+    let known = serde_json::from_value::<S>(status).ok();
     known.and_then(|known| serde_json::to_value(known).ok()).unwrap_or_default()
 }
 
