@@ -21,17 +21,20 @@
 //! some are missing, [`Controller::run`](crate::Controller::run) ends with an error that names them all, with the rules that
 //! grant them. If the server does not answer reviews, the log has a warning, and the controller goes on.
 //!
-//! The reviews are sent by the client of the writes. An informer whose factory has other credentials is reviewed as that user.
+//! What [`needs`](crate::Controller::needs) names is asked for by the client of the writes. Each informer asks for itself: with its own
+//! credentials, at its own server, with its selectors, and with the name of its object if it selects one by `metadata.name`, so that
+//! rules with `resourceNames` suffice. [`without_permission_check`](crate::Controller::without_permission_check) asks for nothing.
 //! Permissions that change later are not noticed.
 
 mod review;
 mod rules;
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fmt;
 
 use informer::kube::Resource;
-use informer::{Informer, Object, ResourceType};
+use informer::{Informer, Object, ResourceType, Selection};
 
 pub(crate) use review::review;
 pub use rules::Rules;
@@ -82,7 +85,25 @@ pub struct Access {
     subresource: Option<String>,
     /// Empty for everywhere.
     namespaces: Vec<String>,
+    selected: Selected,
     verbs: Vec<Verb>,
+}
+
+/// The objects that a permission is for, as an informer selects them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Selected {
+    /// The only one, if it is selected by `metadata.name`: a rule may name it.
+    name: Option<String>,
+    labels: String,
+    fields: String,
+}
+
+impl Selected {
+    fn of(selection: &Selection) -> Self {
+        let (labels, fields) = (selection.labels().to_string(), selection.fields().to_string());
+        let name = fields.split(',').find_map(|term| term.strip_prefix("metadata.name="));
+        Self { name: name.map(str::to_owned), labels, fields }
+    }
 }
 
 impl Access {
@@ -114,14 +135,17 @@ impl Access {
             plural: plural.to_owned(),
             subresource: None,
             namespaces: Vec::new(),
+            selected: Selected::default(),
             verbs: verbs.into_iter().collect(),
         }
     }
 
     /// The permission that an informer needs: none if it selects no namespace now. Namespaces that are added later are not included.
     fn of_informer(informer: &Informer<Object>) -> Option<Self> {
+        let selection = informer.selection();
         let access = Self::to_resource(&informer.resource(), [Verb::List, Verb::Watch]);
-        match informer.selection().namespaces() {
+        let access = Self { selected: Selected::of(selection), ..access };
+        match selection.namespaces() {
             None => Some(access),
             Some([]) => None,
             Some(namespaces) => Some(Self { namespaces: namespaces.to_vec(), ..access }),
@@ -152,6 +176,7 @@ impl Access {
                 group: self.group.clone(),
                 plural: self.plural.clone(),
                 subresource: self.subresource.clone(),
+                selected: self.selected.clone(),
                 verb: *verb,
             })
         })
@@ -166,6 +191,7 @@ pub(crate) struct Permission {
     group: String,
     plural: String,
     subresource: Option<String>,
+    selected: Selected,
     verb: Verb,
 }
 
@@ -177,15 +203,33 @@ impl Permission {
             None => Cow::Borrowed(&self.plural),
         }
     }
+
+    /// Without the selectors, of which rules know nothing.
+    fn for_rules(mut self) -> Self {
+        self.selected = Selected { name: self.selected.name, ..Selected::default() };
+        self
+    }
+
+    /// Whether a rule for this permission grants the other one too.
+    fn covers(&self, other: &Self) -> bool {
+        let is_as_wide = |ours: &Option<String>, other: &Option<String>| ours.is_none() || ours == other;
+        (&self.group, &self.plural, &self.subresource, self.verb)
+            == (&other.group, &other.plural, &other.subresource, other.verb)
+            && is_as_wide(&self.namespace, &other.namespace)
+            && is_as_wide(&self.selected.name, &other.selected.name)
+    }
 }
 
 /// As people name it: `create secrets in namespace shop`.
 impl fmt::Display for Permission {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { namespace, group, verb, .. } = self;
+        let Self { namespace, group, verb, selected, .. } = self;
         write!(f, "{} {}", verb.as_str(), self.resource())?;
         if !group.is_empty() {
             write!(f, ".{group}")?;
+        }
+        if let Some(name) = &selected.name {
+            write!(f, " named {name}")?;
         }
         match namespace {
             Some(namespace) => write!(f, " in namespace {namespace}"),
@@ -205,8 +249,16 @@ impl Needs {
 
     /// With what its informers need.
     pub(crate) fn rules(&self, name: &str, informers: &[Informer<Object>]) -> Rules {
-        let of_informers: Vec<_> = informers.iter().filter_map(Access::of_informer).collect();
-        let all = self.0.iter().chain(&of_informers).flat_map(Access::permissions);
-        Rules::new(name, all.collect())
+        Rules::new(name, self.permissions().chain(informers.iter().flat_map(of_informer)).collect())
     }
+
+    /// Without those of the informers.
+    fn permissions(&self) -> impl Iterator<Item = Permission> {
+        self.0.iter().flat_map(Access::permissions)
+    }
+}
+
+/// The permissions of an informer.
+fn of_informer(informer: &Informer<Object>) -> BTreeSet<Permission> {
+    Access::of_informer(informer).iter().flat_map(Access::permissions).collect()
 }

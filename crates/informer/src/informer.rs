@@ -31,6 +31,7 @@ use crate::read::item::Item;
 use crate::read::lister::Lister;
 use crate::read::object_ref::ObjectRef;
 use crate::read::snapshot::Snapshot;
+use crate::transport::TransportError;
 use crate::{Error, Quarantined};
 
 /// A local, indexed, always current copy of a resource's objects, as `T`s.
@@ -55,6 +56,9 @@ pub struct Informer<T> {
     handle: Handle<T>,
 }
 
+/// The limit for the answer to a single request.
+const REVIEW_LIMIT: usize = 1 << 20;
+
 impl<T: View> Informer<T> {
     pub(crate) fn new(lifeline: Arc<Lifeline>) -> Self {
         Self { handle: Handle::new(lifeline) }
@@ -73,6 +77,27 @@ impl<T: View> Informer<T> {
     /// The selection that the informer was made with. Namespaces that are added later are not in it.
     pub fn selection(&self) -> &Selection {
         &self.core().selection
+    }
+
+    /// Sends a request to the informer's server, with its credentials. Returns the status and the body: for reviews of its
+    /// permissions, which are short.
+    ///
+    /// # Errors
+    ///
+    /// When no answer comes.
+    #[doc(hidden)]
+    pub async fn ask(
+        &self,
+        request: http::Request<Vec<u8>>,
+    ) -> Result<(http::StatusCode, Vec<u8>), TransportError> {
+        let core = self.core().clone();
+        let asking = async move {
+            let response = core.ask(request).await?;
+            Ok((response.head.status, response.collect(REVIEW_LIMIT).await?))
+        };
+        // Connections belong to the informer's runtime.
+        let asked = self.core().runtime().run(asking).await;
+        asked.unwrap_or_else(|| Err(TransportError::new("the informer's runtime has ended", None)))
     }
 
     /// Starts listing and watching, unless the informer runs already. [`SharedInformerFactory::start`] starts all informers

@@ -1,6 +1,7 @@
 //! The untyped part of an informer that all views of a resource share: its cache, the way to its engine, and its
 //! subscriptions (design D1).
 
+mod ask;
 pub(crate) mod counters;
 mod driver;
 pub(crate) mod ending;

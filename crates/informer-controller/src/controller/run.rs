@@ -82,17 +82,18 @@ pub(super) async fn run<T: View>(
     leadership: Leadership,
     reconciler: impl Reconcile<T>,
 ) -> Result<(), RunError> {
-    let rules = controller.rules();
-    let Controller { name, primary, sources, caches, needs: _, settings, retries, inbox, begin, mut until } =
+    let Controller { name, primary, sources, caches, needs, settings, retries, inbox, begin, mut until } =
         controller;
-    let client = leadership.asking_client()?;
-    let missing = tokio::select! {
-        biased;
-        () = &mut until => return Ok(()),
-        missing = review(&client, &name, &rules) => missing,
-    };
-    if !missing.is_empty() {
-        return Err(RunError::permissions(missing));
+    if settings.checks_permissions {
+        let client = leadership.asking_client()?;
+        let missing = tokio::select! {
+            biased;
+            () = &mut until => return Ok(()),
+            missing = review(&client, &name, &needs, caches.informers()) => missing,
+        };
+        if !missing.is_empty() {
+            return Err(RunError::permissions(missing));
+        }
     }
     let caches = Arc::new(caches);
     let watched = primary.clone();

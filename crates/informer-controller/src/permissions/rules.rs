@@ -21,30 +21,22 @@ pub struct Rules {
 struct Rule {
     group: String,
     resources: Vec<String>,
+    /// The only object, if not all.
+    object: Option<String>,
     verbs: BTreeSet<Verb>,
 }
 
 impl Rules {
-    /// A rule that holds everywhere holds in each namespace.
+    /// A rule that holds everywhere holds in each namespace, and one for all objects for each name.
     pub(super) fn new(name: &str, permissions: BTreeSet<Permission>) -> Self {
-        let holds_everywhere = |one: &Permission| {
-            one.namespace.is_some() && permissions.contains(&Permission { namespace: None, ..one.clone() })
-        };
-        let permissions = permissions.iter().filter(|one| !holds_everywhere(one)).cloned().collect();
+        let permissions: BTreeSet<_> = permissions.into_iter().map(Permission::for_rules).collect();
+        let is_covered = |one: &Permission| permissions.iter().any(|other| other != one && other.covers(one));
+        let permissions = permissions.iter().filter(|one| !is_covered(one)).cloned().collect();
         Self { name: name.to_owned(), permissions }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
         self.permissions.is_empty()
-    }
-
-    pub(crate) fn permissions(&self) -> impl Iterator<Item = &Permission> {
-        self.permissions.iter()
-    }
-
-    /// The same, of some of the permissions.
-    pub(crate) fn only(&self, permissions: BTreeSet<Permission>) -> Self {
-        Self { name: self.name.clone(), permissions }
     }
 
     /// Each permission in words, such as `create secrets in namespace shop`, one after the other.
@@ -59,7 +51,12 @@ impl Rules {
                 .iter()
                 .map(|rule| {
                     let verbs: Vec<_> = rule.verbs.iter().map(|verb| verb.as_str()).collect();
-                    json!({ "apiGroups": [rule.group], "resources": rule.resources, "verbs": verbs })
+                    let mut object =
+                        json!({ "apiGroups": [rule.group], "resources": rule.resources, "verbs": verbs });
+                    if let Some(name) = &rule.object {
+                        object["resourceNames"] = json!([name]);
+                    }
+                    object
                 })
                 .collect();
             let mut metadata = json!({ "name": self.name });
@@ -91,6 +88,9 @@ impl Rules {
                 let verbs: Vec<_> = rule.verbs.iter().map(|verb| verb.as_str()).collect();
                 let _ = writeln!(yaml, "- apiGroups: [{}]", quoted(&rule.group));
                 let _ = writeln!(yaml, "  resources: [{}]", resources.join(", "));
+                if let Some(name) = &rule.object {
+                    let _ = writeln!(yaml, "  resourceNames: [{}]", quoted(name));
+                }
                 let _ = writeln!(yaml, "  verbs: [{}]", verbs.join(", "));
             }
             yaml
@@ -101,17 +101,20 @@ impl Rules {
     fn roles(&self) -> BTreeMap<Option<&str>, Vec<Rule>> {
         let mut verbs: BTreeMap<_, BTreeSet<Verb>> = BTreeMap::new();
         for one in &self.permissions {
-            let of = (one.namespace.as_deref(), one.group.as_str(), one.resource());
+            let of = (one.namespace.as_deref(), one.group.as_str(), one.resource(), &one.selected.name);
             verbs.entry(of).or_default().insert(one.verb);
         }
         let mut roles: BTreeMap<_, Vec<Rule>> = BTreeMap::new();
-        for ((namespace, group, resource), verbs) in verbs {
+        for ((namespace, group, resource, object), verbs) in verbs {
             let rules = roles.entry(namespace).or_default();
-            match rules.iter_mut().find(|rule| rule.group == group && rule.verbs == verbs) {
+            let is_alike =
+                |rule: &&mut Rule| rule.group == group && rule.verbs == verbs && rule.object == *object;
+            match rules.iter_mut().find(is_alike) {
                 Some(rule) => rule.resources.push(resource.into_owned()),
                 None => rules.push(Rule {
                     group: group.to_owned(),
                     resources: vec![resource.into_owned()],
+                    object: object.clone(),
                     verbs,
                 }),
             }

@@ -3,15 +3,14 @@
 use std::sync::Arc;
 
 use futures_util::future::{BoxFuture, FutureExt};
-use http::StatusCode;
-use http::header::{ACCEPT, ACCEPT_ENCODING, USER_AGENT};
+use http::header::{ACCEPT, ACCEPT_ENCODING};
 use informer_core::wire::ApiStatus;
 use informer_core::{Object, ObjectKey, Uid};
 
 use crate::inner::Core;
 use crate::inner::ending::Work;
 use crate::notify::existence::{Ask, ConfirmError, Existence};
-use crate::transport::{Response, TransportError};
+use crate::transport::TransportError;
 
 /// The uid is part of the metadata. A server that cannot convert objects to metadata sends them whole.
 const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
@@ -46,11 +45,12 @@ impl Ask for Core {
 
 async fn ask(core: &Core, key: &ObjectKey, uid: &Uid) -> Result<Existence, ConfirmError> {
     let unreachable = |error| ConfirmError::unreachable(key, error);
-    let mut response = get(core, key).await.map_err(unreachable)?;
-    if response.head.status == StatusCode::UNAUTHORIZED {
-        core.server.transport().refresh_credentials().await.map_err(unreachable)?;
-        response = get(core, key).await.map_err(unreachable)?;
-    }
+    let request = http::Request::get(core.served().object_path(key))
+        .header(ACCEPT, METADATA)
+        .header(ACCEPT_ENCODING, "identity")
+        .body(Vec::new())
+        .map_err(|error| TransportError::new("the request is invalid", Some(Box::from(error))));
+    let response = core.ask(request.map_err(unreachable)?).await.map_err(unreachable)?;
     let code = response.head.status;
     let limit = if code.is_success() { core.settings.item_limit } else { STATUS_LIMIT };
     let body = response.collect(limit).await.map_err(unreachable)?;
@@ -67,14 +67,4 @@ async fn ask(core: &Core, key: &ObjectKey, uid: &Uid) -> Result<Existence, Confi
     } else {
         Existence::Recreated { uid: object.uid().clone() }
     })
-}
-
-async fn get(core: &Core, key: &ObjectKey) -> Result<Response, TransportError> {
-    let request = http::Request::get(core.served().object_path(key))
-        .header(ACCEPT, METADATA)
-        .header(ACCEPT_ENCODING, "identity")
-        .header(USER_AGENT, core.settings.user_agent.clone())
-        .body(Vec::new())
-        .map_err(|error| TransportError::new("the request is invalid", Some(Box::from(error))))?;
-    core.server.transport().send(request).await
 }
