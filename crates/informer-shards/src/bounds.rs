@@ -41,8 +41,10 @@ pub(crate) struct Bounds {
 struct State {
     /// The hashes that may be reconciled.
     accept: Ranges,
-    /// The hashes that are being reconciled.
-    running: Vec<u64>,
+    /// The hashes that are being reconciled; `None` for an object that is gone.
+    running: Vec<Option<u64>>,
+    /// Nothing begins any more.
+    is_closed: bool,
     /// Whether the end of what runs outside is to be reported.
     draining: bool,
 }
@@ -50,7 +52,8 @@ struct State {
 impl Bounds {
     /// Bounds that are the whole share.
     pub(crate) fn new(share: Share, reporter: Reporter) -> Self {
-        let state = State { accept: share.ranges().clone(), running: Vec::new(), draining: false };
+        let state =
+            State { accept: share.ranges().clone(), running: Vec::new(), is_closed: false, draining: false };
         Self { share, state: watch::Sender::new(state), reporter }
     }
 
@@ -65,9 +68,20 @@ impl Bounds {
         });
     }
 
+    /// Nothing begins any more.
+    pub(crate) fn close(&self) {
+        self.state.send_modify(|state| state.is_closed = true);
+    }
+
+    /// Resolves when nothing runs.
+    pub(crate) async fn ended(&self) {
+        // The sender is this.
+        let _ = self.state.subscribe().wait_for(|state| state.running.is_empty()).await;
+    }
+
     /// Reports once that nothing outside of the bounds runs any more.
     fn report(&self, state: &mut State) {
-        let is_drained = state.running.iter().all(|hash| state.accept.contains(*hash));
+        let is_drained = state.running.iter().flatten().all(|hash| state.accept.contains(*hash));
         if state.draining && is_drained {
             state.draining = false;
             self.reporter.tell(News::Drained(state.accept.clone()));
@@ -88,16 +102,15 @@ impl Bounds {
     /// object go.
     fn begin<T: View>(self: &Arc<Self>, context: &Context<T>) -> Option<Running> {
         let hash = self.hash(context);
-        let mut begins = context.triggers().saw_deletion();
-        if let Some(hash) = hash {
-            self.state.send_if_modified(|state| {
-                begins = state.accept.contains(hash);
-                if begins {
-                    state.running.push(hash);
-                }
-                false
-            });
-        }
+        let mut begins = false;
+        self.state.send_if_modified(|state| {
+            let is_ours = hash.map_or(context.triggers().saw_deletion(), |hash| state.accept.contains(hash));
+            begins = is_ours && !state.is_closed;
+            if begins {
+                state.running.push(hash);
+            }
+            false
+        });
         let (bounds, writer) = (self.clone(), context.writer().clone());
         begins.then_some(Running { bounds, hash, writer })
     }
@@ -125,13 +138,12 @@ impl Drop for Running {
     fn drop(&mut self) {
         // A task that the reconciler has left behind writes nothing any more.
         self.writer.close();
-        let Some(hash) = self.hash else { return };
         self.bounds.state.send_if_modified(|state| {
-            if let Some(at) = state.running.iter().position(|running| *running == hash) {
+            if let Some(at) = state.running.iter().position(|running| *running == self.hash) {
                 state.running.swap_remove(at);
             }
             self.bounds.report(state);
-            false
+            state.running.is_empty()
         });
     }
 }

@@ -1,6 +1,7 @@
 //! Carries out what the logic plans: holds the lease, looks at all leases, makes and ends controllers, notifies observers.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -56,6 +57,11 @@ enum Answer {
     Deleted,
 }
 
+/// Why a member that has lost its lease does not join again.
+const BLOCKS: &str = "a reconciliation still runs: it blocks its thread";
+/// An aborted reconciliation that runs for so long blocks its thread.
+const ABORTS: Duration = Duration::from_secs(1);
+
 /// How the time with one term of the lease ended.
 enum End {
     Left,
@@ -109,11 +115,11 @@ impl Driver {
             match self.serve(&term, &client, &mut until).await {
                 Ok(End::Lost(loss)) => {
                     tracing::warn!(shards = self.name(), %loss, "the lease of this member is lost; it joins again");
-                    self.drop_all();
+                    self.drop_all().await;
                     self.shared.status.send_modify(|status| status.losses += 1);
                 }
                 ended => {
-                    self.drop_all();
+                    self.drop_all().await;
                     term.release().await;
                     return ended.map(drop);
                 }
@@ -310,10 +316,21 @@ impl Driver {
         self.election.mark(|marks| drop(marks.annotations.insert(ACKNOWLEDGED, text)));
     }
 
-    fn drop_all(&mut self) {
+    /// Ends all controllers. Waits for code of the user that blocks: its key would have two workers otherwise.
+    async fn drop_all(&mut self) {
         self.request = None;
-        (self.running, self.prepared) = (None, None);
+        self.prepared = None;
         self.logic.lost();
+        let ended = self.running.take().map(Slot::abort);
+        if let Some(bounds) = ended
+            && tokio::time::timeout(ABORTS, bounds.ended()).await.is_err()
+        {
+            tracing::warn!(shards = self.name(), "{BLOCKS}");
+            self.problem = Some(BLOCKS.to_owned());
+            self.publish();
+            bounds.ended().await;
+            self.problem = None;
+        }
         self.publish();
     }
 

@@ -100,6 +100,12 @@ impl Slot {
     pub(crate) fn stop(&self) {
         self.stop.cancel();
     }
+
+    /// Ends the controller at once, as a drop does. What runs ends at its next `await`, which its bounds show.
+    pub(crate) fn abort(self) -> Arc<Bounds> {
+        self.bounds.close();
+        self.bounds.clone()
+    }
 }
 
 impl Drop for Slot {

@@ -1,12 +1,19 @@
 //! Members that lose their leases, people who edit, and clocks that jump.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
+use futures_util::StreamExt;
+use informer::SharedInformerFactory;
 use informer::share::ShareBy;
-use informer_controller::Clock;
+use informer_controller::{Clock, Context, Controller, Outcome};
+use informer_shards::{BoxError, Shards};
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::{Value, json};
 use testapi::{Patch, TestApi};
+use tokio::sync::mpsc;
 
 use crate::support::{
     Acting, LONG, Member, all_are_stamped, leases, map, maps, sees_it_gone, server, stamped,
@@ -193,4 +200,62 @@ async fn q9_a_wall_clock_that_jumps_changes_nothing() {
     jumping.crash();
     let status = other.settles(1).await;
     all_are_stamped(&server, BY, &status.members).await;
+}
+
+/// The reconciliations of one key, by code that blocks its thread.
+#[derive(Default)]
+struct Blocking {
+    running: AtomicUsize,
+    most: AtomicUsize,
+}
+
+/// The lease goes while user code blocks, which nothing can abort. The member waits for it before it joins again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn q6_a_key_has_one_worker_also_when_the_lease_is_lost_and_user_code_blocks() {
+    let server = TestApi::builder().object(map("shop", "a")).start().await.unwrap();
+    let config = server.config();
+    let shards = Shards::builder(config.clone(), "shop", "stamp")
+        .identity("one")
+        .lease_duration(Duration::from_secs(6))
+        .renew_deadline(Duration::from_secs(4))
+        .retry_period(Duration::from_millis(200))
+        .build()
+        .unwrap();
+    let handle = shards.handle();
+    let (go_on, goes_on) = std::sync::mpsc::channel::<()>();
+    let (begun, mut has_begun) = mpsc::unbounded_channel();
+    let (goes_on, blocking) = (Arc::new(Mutex::new(goes_on)), Arc::new(Blocking::default()));
+    let seen = blocking.clone();
+    let running = tokio::spawn(shards.run(config.clone(), move |share| {
+        let factory = SharedInformerFactory::builder(config.clone()).build()?.with_share(share.clone());
+        let maps = factory.informer::<ConfigMap>();
+        let (begun, goes_on, seen) = (begun.clone(), goes_on.clone(), seen.clone());
+        let reconcile = move |_: Context<ConfigMap>| {
+            let running = seen.running.fetch_add(1, Ordering::SeqCst) + 1;
+            seen.most.fetch_max(running, Ordering::SeqCst);
+            let _ = begun.send(());
+            let _ = goes_on.lock().unwrap().recv();
+            seen.running.fetch_sub(1, Ordering::SeqCst);
+            std::future::ready(Ok(Outcome::Done))
+        };
+        Ok::<_, BoxError>((Controller::new("stamp", &maps), reconcile))
+    }));
+    let mut next = async || tokio::time::timeout(LONG, has_begun.recv()).await.unwrap().unwrap();
+    next().await;
+    server.api().delete(&leases(), "shop", "stamp-one").unwrap();
+    let mut changes = std::pin::pin!(handle.status_changes());
+    let waits = async {
+        while !changes.next().await.unwrap().problem.is_some_and(|problem| problem.contains("still runs")) {}
+    };
+    tokio::select! {
+        biased;
+        () = next() => panic!("the key is reconciled, and its last reconciliation runs"),
+        waits = tokio::time::timeout(LONG, waits) => waits.expect("the member waits"),
+    }
+    go_on.send(()).unwrap();
+    next().await;
+    assert_eq!(blocking.most.load(Ordering::SeqCst), 1);
+    // Ends what blocks.
+    drop(go_on);
+    running.abort();
 }
