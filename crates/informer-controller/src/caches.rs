@@ -79,8 +79,8 @@ impl Caches {
         self.informers.iter().map(Informer::snapshot).collect()
     }
 
-    /// The caches that an object with this key and these labels concerns: those that select it, and those that hold a version
-    /// of it, which get an event when it leaves their selection.
+    /// The caches that an object with this key and these labels may concern: those that select it, as far as labels say, and those
+    /// that hold a version of it, which get an event when it leaves their selection.
     pub(crate) fn holding(
         &self,
         resource: &ResourceType,
@@ -91,9 +91,7 @@ impl Caches {
             let informer = &self.informers[*number];
             let selection = informer.selection();
             let holds = |key: &ObjectKey| matches!(informer.lister().get(key.as_str()), Ok(Some(_)));
-            // Only the server knows which fields an object has.
-            let selects = selection.fields().is_everything() && selection.labels().matches(labels);
-            selects || key.is_some_and(holds)
+            selection.labels().matches(labels) || key.is_some_and(holds)
         })
     }
 
@@ -118,9 +116,22 @@ impl Caches {
         })
     }
 
+    fn selects_fields(&self, cache: usize) -> bool {
+        !self.informers[cache].selection().fields().is_everything()
+    }
+
     /// Waits until a cache reflects a write. Returns whether it does within `limit`.
     pub(crate) async fn reflected(&self, write: &OwnWrite, client: &Client, limit: Duration) -> bool {
-        let OwnWrite::Uncertain { cache, namespace, name, .. } = write else {
+        let asked = match write {
+            // Only the server knows whether the cache's fields select the object.
+            OwnWrite::Written { cache, key, .. } if self.selects_fields(*cache) => OwnWrite::Uncertain {
+                cache: *cache,
+                namespace: key.namespace().map(str::to_owned),
+                name: Some(key.name().to_owned()),
+            },
+            write => write.clone(),
+        };
+        let OwnWrite::Uncertain { cache, namespace, name } = &asked else {
             return self.arrives(write, client, limit).await;
         };
         if !self.informers[*cache].selects_namespace(namespace.as_deref()) {
@@ -130,12 +141,15 @@ impl Caches {
         let (found, at) = match tokio::time::timeout(limit, found).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(client::Error::Api(refusal))) if refusal.code == 403 => {
+                if asked != *write {
+                    return self.arrives(write, client, limit).await;
+                }
                 tracing::warn!(%refusal, "a write got no answer, and the server does not tell its result");
                 return true;
             }
             _ => return false,
         };
-        let writes = write.resolve(&found, &at);
+        let writes = asked.resolve(&found, &at);
         let all = writes.iter().map(|write| self.arrives(write, client, limit));
         futures_util::future::join_all(all).await.into_iter().all(|arrives| arrives)
     }
@@ -176,8 +190,8 @@ impl Caches {
         Ok(())
     }
 
-    /// The objects that a request without an answer may have written, as the server has them now, and its version. Needs the
-    /// permission to list, which informers need as well.
+    /// The objects that a request without an answer may have written and that the cache selects, as the server has them now, and its
+    /// version. Needs the permission to list, which informers need as well.
     async fn found(
         &self,
         cache: usize,
@@ -186,10 +200,12 @@ impl Caches {
         client: &Client,
     ) -> Result<(Vec<Found>, ResourceVersion), client::Error> {
         let informer = &self.informers[cache];
-        let parameters = match name {
-            Some(name) => ListParams::default().fields(&format!("metadata.name={name}")),
-            None => ListParams::default().labels(&informer.selection().labels().to_string()),
-        };
+        let selection = informer.selection();
+        let by_name = name.map(|name| format!("metadata.name={name}"));
+        let fields = Some(selection.fields().to_string()).filter(|fields| !fields.is_empty());
+        let fields: Vec<_> = by_name.into_iter().chain(fields).collect();
+        let parameters =
+            ListParams::default().labels(&selection.labels().to_string()).fields(&fields.join(","));
         request::found(client, &informer.resource(), namespace, &parameters).await
     }
 

@@ -27,12 +27,17 @@ pub use retries::Retries;
 #[derive(Debug)]
 pub struct Control {
     queue: Queue<ObjectKey>,
-    /// The writes of each key's last reconciliation, until the caches reflect them.
-    writes: HashMap<ObjectKey, Vec<OwnWrite>>,
+    /// The writes of each key's last reconciliation, with their numbers, until the caches reflect them; under `None` those for
+    /// which every key waits.
+    writes: HashMap<Option<ObjectKey>, Vec<(u64, OwnWrite)>>,
+    /// The number of the last write.
+    written: u64,
+    /// Whether every key waits for the writes of all.
+    waits_for_all: bool,
     /// The number of keys with writes at which the reflected ones are forgotten.
     forget_at: usize,
-    /// Keys that were taken and have not begun: their writes are awaited, or have arrived.
-    aside: HashMap<ObjectKey, Work>,
+    /// Keys that were taken and have not begun: the writes up to a number are awaited, or have arrived.
+    aside: HashMap<ObjectKey, (Work, u64)>,
     /// Keys of `aside` whose writes have arrived, in the order of arrival.
     ready: VecDeque<ObjectKey>,
     workers: usize,
@@ -92,6 +97,8 @@ impl Control {
         Self {
             queue,
             writes: HashMap::new(),
+            written: 0,
+            waits_for_all: false,
             forget_at: FEW_WRITES,
             aside: HashMap::new(),
             ready: VecDeque::new(),
@@ -106,11 +113,16 @@ impl Control {
         self.workers = workers.max(1);
     }
 
+    /// From now on each key waits for the writes of all keys that have ended, not only for its own.
+    pub fn wait_for_all(&mut self) {
+        self.waits_for_all = true;
+    }
+
     /// A key has changed.
     pub fn changed(&mut self, now: Time, key: ObjectKey, causes: u32, priority: i32) {
         match self.aside.get_mut(&key) {
             // Its reconciliation has not begun, and covers this change.
-            Some(work) => work.causes |= causes,
+            Some((work, _)) => work.causes |= causes,
             None => self.queue.add(now, key, Add { priority, marks: causes, after: None }),
         }
     }
@@ -144,26 +156,38 @@ impl Control {
         if self.phase != Phase::Running || self.running >= self.workers {
             return None;
         }
-        if let Some(work) = self.ready.pop_front().and_then(|key| self.aside.remove(&key)) {
-            self.running += 1;
-            return Some(Step::Reconcile(work));
-        }
-        if self.aside.len() >= MOST_ASIDE {
-            return None;
-        }
-        let taken = self.queue.take(now)?;
-        let work = Work { key: taken.key, causes: taken.marks, priority: taken.priority };
-        if let Some(writes) = self.writes.get_mut(&work.key) {
-            writes.retain(|write| !write.is_reflected(caches));
+        let work = match self.ready.pop_front().and_then(|key| self.aside.remove(&key)) {
+            Some((work, _)) => work,
+            None if self.aside.len() >= self.most_aside() => return None,
+            None => {
+                let taken = self.queue.take(now)?;
+                Work { key: taken.key, causes: taken.marks, priority: taken.priority }
+            }
+        };
+        // Also of a key whose writes have arrived: another one may have written since.
+        let scope = self.scope(&work.key);
+        if let Some(writes) = self.writes.get_mut(&scope) {
+            writes.retain(|(_, write)| !write.is_reflected(caches));
             if !writes.is_empty() {
-                let step = Step::AwaitWrites(work.key.clone(), writes.clone());
-                self.aside.insert(work.key.clone(), work);
+                let awaited = writes.iter().map(|(_, write)| write.clone()).collect();
+                let step = Step::AwaitWrites(work.key.clone(), awaited);
+                self.aside.insert(work.key.clone(), (work, self.written));
                 return Some(step);
             }
-            self.writes.remove(&work.key);
+            self.writes.remove(&scope);
         }
         self.running += 1;
         Some(Step::Reconcile(work))
+    }
+
+    /// Under which the writes are that a key waits for.
+    fn scope(&self, key: &ObjectKey) -> Option<ObjectKey> {
+        (!self.waits_for_all).then(|| key.clone())
+    }
+
+    /// All that would wait for the same writes are served by one.
+    fn most_aside(&self) -> usize {
+        if self.waits_for_all { 1 } else { MOST_ASIDE }
     }
 
     /// Forgets writes that the caches reflect, of keys that may never be reconciled again. Each look at all of them is paid
@@ -173,8 +197,8 @@ impl Control {
             return;
         }
         self.writes.retain(|key, writes| {
-            self.aside.contains_key(key) || {
-                writes.retain(|write| !write.is_reflected(caches));
+            key.as_ref().is_some_and(|key| self.aside.contains_key(key)) || {
+                writes.retain(|(_, write)| !write.is_reflected(caches));
                 !writes.is_empty()
             }
         });
@@ -183,22 +207,27 @@ impl Control {
 
     /// When [`Control::next`] may have something to do although nothing else is called: the end of the next delay.
     pub fn wake(&self, now: Time) -> Option<Time> {
-        let takes = self.running < self.workers && self.aside.len() < MOST_ASIDE;
+        let takes = self.running < self.workers && self.aside.len() < self.most_aside();
         if self.phase == Phase::Running && takes { self.queue.next_ready(now) } else { None }
     }
 
     /// The caches reflect the writes of a key: it is reconciled next.
     pub fn written(&mut self, key: &ObjectKey) {
-        if self.aside.contains_key(key) {
-            self.writes.remove(key);
-            self.ready.push_back(key.clone());
+        let Some((_, awaited)) = self.aside.get(key) else { return };
+        let scope = self.scope(key);
+        if let Some(writes) = self.writes.get_mut(&scope) {
+            writes.retain(|(number, _)| number > awaited);
+            if writes.is_empty() {
+                self.writes.remove(&scope);
+            }
         }
+        self.ready.push_back(key.clone());
     }
 
     /// The caches do not reflect the writes of a key within the bound: it waits again, for `delay`, and its writes stay
     /// awaited.
     pub fn not_written(&mut self, now: Time, key: &ObjectKey, delay: Duration) {
-        if let Some(work) = self.aside.remove(key) {
+        if let Some((work, _)) = self.aside.remove(key) {
             self.again(now, &work, delay, 0);
         }
     }
@@ -207,7 +236,11 @@ impl Control {
     pub fn finished(&mut self, now: Time, work: &Work, end: End, writes: Vec<OwnWrite>) {
         self.running = self.running.saturating_sub(1);
         if !writes.is_empty() {
-            self.writes.entry(work.key.clone()).or_default().extend(writes);
+            let scope = self.scope(&work.key);
+            let numbered = writes.into_iter().zip(self.written + 1..).map(|(write, number)| (number, write));
+            let all = self.writes.entry(scope).or_default();
+            all.extend(numbered);
+            self.written = all.last().map_or(self.written, |(number, _)| *number);
         }
         match end {
             End::Settled => self.queue.done(now, &work.key),

@@ -69,10 +69,10 @@ async fn one_child(state: Arc<State>, context: Context<ConfigMap>) -> Result<Out
 
 /// Creates a child while the watch of children stands still, then changes the parent. Returns how many children there are
 /// in the end, and how many each reconciliation saw.
-async fn with_a_cache_that_lags(way: Way) -> (usize, Vec<usize>) {
+async fn with_a_cache_that_lags(way: Way, fields: &str) -> (usize, Vec<usize>) {
     let world = World::new([map("shop", "a")]).await;
     let maps_informer = world.factory.informer::<ConfigMap>();
-    let children = world.factory.informer::<Secret>();
+    let children = world.factory.with_fields(fields).unwrap().informer::<Secret>();
     let stalled = world.server.faults().on(Verb::Watch.of("secrets")).once(Fault::StallAfter(Events(0)));
     let (seen, mut reconciled) = mpsc::unbounded_channel();
     let (stop, stopped) = Stop::pair();
@@ -102,12 +102,12 @@ async fn with_a_cache_that_lags(way: Way) -> (usize, Vec<usize>) {
 
 #[tokio::test]
 async fn q7_a_write_through_the_context_is_seen_by_the_next_reconciliation() {
-    assert_eq!(with_a_cache_that_lags(Way::Context).await, (1, vec![0, 1]));
+    assert_eq!(with_a_cache_that_lags(Way::Context, "").await, (1, vec![0, 1]));
 }
 
 #[tokio::test]
 async fn q7_without_it_a_child_is_created_twice() {
-    let (children, counts) = with_a_cache_that_lags(Way::Around).await;
+    let (children, counts) = with_a_cache_that_lags(Way::Around, "").await;
     assert_eq!((children, &counts[..2]), (2, &[0, 0][..]));
 }
 
@@ -318,4 +318,98 @@ async fn q7_a_creation_whose_fate_is_unknown_is_repeated_by_nobody() {
     );
     assert_eq!(creations.load(Ordering::SeqCst), 1);
     assert_eq!(world.0.list(&secrets(), Some("shop")).unwrap().len(), 1);
+}
+
+/// Only the server knows which objects such an informer selects.
+#[tokio::test]
+async fn q7_a_write_is_seen_by_an_informer_with_a_field_selector() {
+    assert_eq!(with_a_cache_that_lags(Way::Context, "type=Opaque").await, (1, vec![0, 1]));
+}
+
+/// The child is not selected, so nothing waits for the cache, which stands still.
+#[tokio::test]
+async fn q7_a_write_that_a_field_selector_leaves_out_holds_nothing_up() {
+    let world = World::new([map("shop", "a")]).await;
+    let parents = world.factory.informer::<ConfigMap>();
+    let others = world.factory.with_fields("type=shop.example.com/other").unwrap().informer::<Secret>();
+    let _stalled = world.server.faults().on(Verb::Watch.of("secrets")).always(Fault::StallAfter(Events(0)));
+    let (seen, mut reconciled) = mpsc::unbounded_channel();
+    let (stop, stopped) = Stop::pair();
+    let controller = Controller::new("test", &parents).reads(&others).until(stopped);
+    let handle = controller.handle();
+    let reconcile = move |context: Context<ConfigMap>| {
+        let seen = seen.clone();
+        async move {
+            let metadata = ObjectMeta {
+                namespace: Some("shop".to_owned()),
+                name: Some("child".to_owned()),
+                ..ObjectMeta::default()
+            };
+            let created = context.writer().create(&Secret { metadata, ..Secret::default() }).await;
+            let _ = seen.send(created.is_ok());
+            Ok(Outcome::Done)
+        }
+    };
+    let running = tokio::spawn(controller.run(world.client.clone(), reconcile));
+    let mut next = async || tokio::time::timeout(LONG, reconciled.recv()).await.unwrap().unwrap();
+    assert!(next().await);
+    handle.reconcile("shop/a".parse().unwrap());
+    assert!(!next().await, "it exists");
+    let waited = handle.metrics().to_text(Format::Prometheus);
+    assert!(waited.contains(r#"controller_reconciles_total{name="test",result="put_off"} 0"#), "{waited}");
+    stop.and_wait(running).await.unwrap();
+}
+
+/// Each config map gets the lowest number that no secret has, while the watch of secrets stands still.
+async fn allocated(for_all: bool) -> Vec<String> {
+    let world = World::new([map("shop", "a"), map("shop", "b")]).await;
+    let parents = world.factory.informer::<ConfigMap>();
+    let secrets_informer = world.factory.informer::<Secret>();
+    let stalled = world.server.faults().on(Verb::Watch.of("secrets")).once(Fault::StallAfter(Events(0)));
+    let (stop, stopped) = Stop::pair();
+    let controller = Controller::new("test", &parents).reads(&secrets_informer).until(stopped);
+    let controller = if for_all { controller.own_writes_for_all_keys() } else { controller };
+    let (read, stalls) = (secrets_informer.clone(), Arc::new(tokio::sync::Semaphore::new(0)));
+    let waits = stalls.clone();
+    let reconcile = move |context: Context<ConfigMap>| {
+        let (taken, waits) = (context.snapshot(&read), waits.clone());
+        async move {
+            // The watch has begun.
+            drop(waits.acquire().await?);
+            let own = context.key().name().to_owned();
+            if taken.iter().any(|secret| secret.labels().value("of") == Some(&own)) {
+                return Ok(Outcome::Done);
+            }
+            let labels = [("of".to_owned(), own.clone()), ("number".to_owned(), taken.len().to_string())];
+            let metadata = ObjectMeta {
+                namespace: Some("shop".to_owned()),
+                name: Some(own),
+                labels: Some(labels.into()),
+                ..ObjectMeta::default()
+            };
+            context.writer().create(&Secret { metadata, ..Secret::default() }).await?;
+            Ok(Outcome::Done)
+        }
+    };
+    let running = tokio::spawn(controller.run(world.client.clone(), reconcile));
+    tokio::time::timeout(LONG, stalled.hit()).await.unwrap();
+    stalls.add_permits(1);
+    world.answered(&Verb::Create.of("secrets"), if for_all { 1 } else { 2 }).await;
+    world.server.faults().running(Verb::Watch.of("secrets")).cut();
+    world.answered(&Verb::Create.of("secrets"), 2).await;
+    stop.and_wait(running).await.unwrap();
+    let all = world.server.api().list(&secrets(), Some("shop")).unwrap();
+    all.iter().map(|one| one["metadata"]["labels"]["number"].as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn q7_by_option_a_key_sees_what_other_keys_have_written() {
+    let mut numbers = allocated(true).await;
+    numbers.sort_unstable();
+    assert_eq!(numbers, ["0", "1"]);
+}
+
+#[tokio::test]
+async fn q7_without_the_option_two_keys_take_the_same_number() {
+    assert_eq!(allocated(false).await, ["0", "0"]);
 }
