@@ -52,16 +52,18 @@ fn is_current(copy: &ConfigMap, source: &ConfigMap) -> bool {
 }
 
 /// Brings the copies of one source up to date. The source is `None` once it is deleted or has lost its label.
+///
+/// A namespace that refuses its copy holds up no other: the reconciliation goes on, and fails in the end.
 async fn reconcile(this: Arc<CopyMaps>, context: Context<ConfigMap>) -> Result<Outcome, Failure> {
     let copies = context.snapshot(&this.copies);
+    let mut result = Ok(Outcome::Done);
     for copy in this.by_source.lookup(&copies, context.key()) {
         let is_wanted = context.object().is_some() && copy.key().name() == context.key().name();
-        if !is_wanted {
-            context.writer().delete(&copy).await?;
+        if !is_wanted && let Err(error) = context.writer().delete(&copy).await {
+            result = Err(error.into());
         }
     }
-    let Some(source) = context.object() else { return Ok(Outcome::Done) };
-    let mut outcome = Outcome::Done;
+    let Some(source) = context.object() else { return result };
     for namespace in context.snapshot(&this.namespaces).iter() {
         let is_going = namespace.metadata.deletion_timestamp.is_some();
         if is_going || Some(namespace.key().name()) == source.key().namespace() {
@@ -69,17 +71,21 @@ async fn reconcile(this: Arc<CopyMaps>, context: Context<ConfigMap>) -> Result<O
         }
         let copy = copy_of(source, namespace.key().name());
         let key = ObjectKey::new(Some(namespace.key().name()), source.key().name())?;
-        match copies.get(&key)?.filter(|existing| self::source(existing).as_ref() == Some(source.key())) {
-            Some(existing) if is_current(&existing, source) => {}
-            Some(_) => drop(context.writer().replace(&copy).await?),
-            None => match context.writer().create(&copy).await {
-                // Somebody else's config map has the name.
-                Err(error) if error.is_already_exists() => outcome = Outcome::After(NAME_IS_TAKEN),
-                created => drop(created?),
-            },
+        let written = match copies.get(&key)?.filter(|it| self::source(it).as_ref() == Some(source.key())) {
+            Some(existing) if is_current(&existing, source) => continue,
+            Some(_) => context.writer().replace(&copy).await,
+            None => context.writer().create(&copy).await,
+        };
+        match written {
+            Ok(_) => {}
+            // Somebody else's config map has the name.
+            Err(error) if error.is_already_exists() => {
+                result = result.map(|_| Outcome::After(NAME_IS_TAKEN));
+            }
+            Err(error) => result = Err(error.into()),
         }
     }
-    Ok(outcome)
+    result
 }
 
 /// The controller, which is to run, and its reconciler.
@@ -114,7 +120,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 mod tests {
     use informer_controller_test::{Author, Env, Rehearsal, Rule};
     use serde_json::{Value, json};
-    use testapi::faults::Fault;
+    use testapi::faults::{Fault, Refusal};
     use testapi::{Gvr, Patch, TestApi, Verb};
     use tokio::sync::oneshot;
 
@@ -206,6 +212,29 @@ mod tests {
         let untouched = server.api().get(&maps, "back", "private")?;
         assert_eq!(untouched["metadata"]["labels"], json!({ "app": "other" }));
         assert!(server.api().get(&maps, "front", "other").is_ok());
+        Ok(())
+    }
+
+    /// `back` comes first, and takes no copy: by RBAC or a quota, for example.
+    #[tokio::test]
+    async fn a_namespace_that_refuses_its_copy_holds_up_no_other() -> Result<(), Box<dyn Error>> {
+        let maps = Gvr::new("v1", "configmaps");
+        let others = ["front", "left", "right", "top", "yard", "zoo"];
+        let namespaces = others.map(|name| map(name, "other", json!({})));
+        let server = TestApi::builder()
+            .objects([map("back", "other", json!({})), map("shop", "prices", json!({ "copy-to": "all" }))])
+            .objects(namespaces)
+            .start()
+            .await?;
+        let into_back = Verb::Create.of("configmaps").in_namespace("back");
+        let refused = server.faults().on(into_back).always(Fault::Refuse(Refusal::Forbidden));
+        let program = Program::start(&server)?;
+        for namespace in others {
+            let copied = server.api().wait_for(&maps, namespace, "prices", |_| true);
+            tokio::time::timeout(Duration::from_secs(10), copied).await??;
+        }
+        refused.hit().await;
+        program.stop().await;
         Ok(())
     }
 

@@ -70,6 +70,8 @@ fn targets(
 }
 
 /// Brings the copies of one source up to date. The source is `None` once it is deleted or has lost its label.
+///
+/// A namespace that refuses its copy holds up no other: the reconciliation goes on, and fails in the end.
 async fn reconcile(this: Arc<CopySecrets>, context: Context<Secret>) -> Result<Outcome, Failure> {
     let copies = context.snapshot(&this.copies);
     let targets = match context.object() {
@@ -78,35 +80,37 @@ async fn reconcile(this: Arc<CopySecrets>, context: Context<Secret>) -> Result<O
         None => BTreeSet::new(),
     };
     let mut missing = targets.clone();
-    let mut outcome = Outcome::Done;
+    let mut result = Ok(Outcome::Done);
     for copy in this.by_source.lookup(&copies, context.key()) {
         let namespace = copy.key().namespace().unwrap_or_default();
         let has_its_name = copy.key().name() == context.key().name();
-        match context.object().filter(|_| has_its_name && targets.contains(namespace)) {
-            Some(source) if source.type_ == copy.type_ => {
-                missing.remove(namespace);
-                if source.data != copy.data {
-                    context.writer().replace(&copy_of(source, namespace)).await?;
-                }
-            }
+        let source = context.object().filter(|_| has_its_name && targets.contains(namespace));
+        if source.is_some() {
+            missing.remove(namespace);
+        }
+        let written = match source.filter(|source| source.type_ == copy.type_) {
+            Some(source) if source.data == copy.data => Ok(()),
+            Some(source) => context.writer().replace(&copy_of(source, namespace)).await.map(drop),
             // The type of a secret never changes: a new copy follows when this one is gone.
-            Some(_) => {
-                missing.remove(namespace);
-                context.writer().delete(&copy).await?;
-            }
-            None => context.writer().delete(&copy).await?,
+            None => context.writer().delete(&copy).await,
+        };
+        if let Err(error) = written {
+            result = Err(error.into());
         }
     }
     if let Some(source) = context.object() {
         for namespace in missing {
             match context.writer().create(&copy_of(source, &namespace)).await {
                 // Somebody else's secret has the name.
-                Err(error) if error.is_already_exists() => outcome = Outcome::After(NAME_IS_TAKEN),
-                created => drop(created?),
+                Err(error) if error.is_already_exists() => {
+                    result = result.map(|_| Outcome::After(NAME_IS_TAKEN));
+                }
+                Err(error) => result = Err(error.into()),
+                Ok(_) => {}
             }
         }
     }
-    Ok(outcome)
+    result
 }
 
 /// The controller, which is to run, and its reconciler.
@@ -143,7 +147,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 mod tests {
     use informer_controller_test::{Author, Env, Rehearsal, Rule};
     use serde_json::{Value, json};
-    use testapi::faults::{Bytes, Fault};
+    use testapi::faults::{Bytes, Fault, Refusal};
     use testapi::{Gvr, Patch, TestApi};
     use tokio::sync::oneshot;
 
@@ -268,6 +272,24 @@ mod tests {
             .api()
             .wait_for(&secrets(), "one", "prices", |copy| copy["type"] == "shop.example.com/price")
             .await?;
+        program.stop().await;
+        Ok(())
+    }
+
+    /// `one` comes first, and takes no copy: by RBAC or a quota, for example.
+    #[tokio::test]
+    async fn a_namespace_that_refuses_its_copy_holds_up_no_other() -> Result<(), Box<dyn Error>> {
+        let server = TestApi::builder()
+            .objects([namespace("one", "shop"), namespace("two", "shop"), shared("vault", "prices")])
+            .start()
+            .await?;
+        let into_one = testapi::Verb::Create.of("secrets").in_namespace("one");
+        let refused = server.faults().on(into_one).always(Fault::Refuse(Refusal::Forbidden));
+        let program = Program::start(&server)?;
+        let copies = secrets();
+        let copied = server.api().wait_for(&copies, "two", "prices", |_| true);
+        tokio::time::timeout(Duration::from_secs(10), copied).await??;
+        refused.hit().await;
         program.stop().await;
         Ok(())
     }
