@@ -95,7 +95,13 @@ impl Driver {
             if let Some(deadline) = self.candidate.deadline() {
                 return Ok(deadline);
             }
-            self.step().await?;
+            if let Err(error) = self.step().await {
+                // Before the first answer it is a mistake of the set-up. After one it may pass: permissions are replaced, servers restart.
+                if self.candidate.seen().is_none() {
+                    return Err(error);
+                }
+                self.answered(self.shared.host.time(), Answer::Unknown, Some(error.to_string()));
+            }
         }
     }
 

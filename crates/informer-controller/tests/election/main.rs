@@ -156,6 +156,28 @@ async fn q8_a_short_outage_costs_nothing_and_is_shown() {
     assert_eq!((election.metrics().slow_renewals, term.generation()), (1, 0));
 }
 
+/// Issue 20: one refusal ended a candidate that waited, for good. A leader has always tolerated it.
+#[tokio::test(start_paused = true)]
+async fn q8_a_refusal_ends_no_candidate_that_has_seen_the_lease() {
+    for code in [401, 403, 404, 422, 500, 503] {
+        let api = Api::default();
+        let wires = ["a", "b"].map(|_| Wire::to(&api));
+        let [one, two] = [0, 1].map(|index| wires[index].candidate(["a", "b"][index]).build().unwrap());
+        let term = one.acquire().await.unwrap();
+        let statuses = two.status_changes();
+        let next = tokio::spawn(async move { two.acquire().await });
+        pass(4 * SECOND).await;
+        wires[1].set(Fault::Answers(code, "{}"));
+        let mut statuses = pin!(statuses);
+        let shown = async { while statuses.next().await.unwrap().problem.is_none() {} };
+        tokio::time::timeout(30 * SECOND, shown).await.expect("a problem is shown");
+        assert!(!next.is_finished(), "{code}");
+        wires[1].set(Fault::None);
+        term.release().await;
+        assert_eq!(next.await.unwrap().unwrap().generation(), 1, "{code}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn q8_a_stop_gives_the_lease_up() {
     let api = Api::default();

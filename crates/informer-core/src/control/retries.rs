@@ -11,7 +11,14 @@ use crate::{ObjectKey, Time};
 pub struct Retries {
     limiter: Box<dyn RateLimiter<ObjectKey> + Send>,
     /// Only of keys that fail.
-    failures: HashMap<ObjectKey, u32>,
+    failures: HashMap<ObjectKey, Failures>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Failures {
+    count: u32,
+    /// When the key is tried again.
+    due: Time,
 }
 
 impl Retries {
@@ -22,14 +29,18 @@ impl Retries {
 
     /// How many times in a row a key has failed.
     pub fn failures(&self, key: &ObjectKey) -> u32 {
-        self.failures.get(key).copied().unwrap_or(0)
+        self.failures.get(key).map_or(0, |failures| failures.count)
     }
 
-    /// A key has failed. Returns how long it waits.
+    /// A key has failed. Returns how long it waits. An attempt that failed before its time, because the object changed, makes no
+    /// later wait longer: in an outage, a busy object would wait for hours after it.
     pub fn failed(&mut self, now: Time, key: &ObjectKey) -> Duration {
         let failures = self.failures.entry(key.clone()).or_default();
-        *failures = failures.saturating_add(1);
-        self.limiter.when(now, key)
+        failures.count = failures.count.saturating_add(1);
+        if now >= failures.due {
+            failures.due = now + self.limiter.when(now, key);
+        }
+        failures.due.since(now)
     }
 
     /// A key does not fail any more, or is not tried again.

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use informer_core::Time;
+use informer_core::control::Retries;
 use informer_core::queue::{Exponential, RateLimiter, TokenBucket, default_rate_limiter};
+use informer_core::{ObjectKey, Time};
 
 use super::milliseconds;
 
@@ -96,4 +97,23 @@ fn q3_the_default_is_5_ms_doubling_to_1000_s_and_10_per_second_after_100() {
     assert!(burst.iter().all(|key| limiter.when(Time::ZERO, key) == ms(5)));
     assert_eq!(limiter.when(Time::ZERO, &"next".to_owned()), ms(100));
     assert_eq!(limiter.when(Time::ZERO, &"and next".to_owned()), ms(200));
+}
+
+/// Issue 20: an outage of 4 s in which an object changed 40 times made it wait 999.9 s after it.
+#[test]
+fn q3_only_time_makes_the_waits_of_a_failing_key_longer() {
+    let key = ObjectKey::new(None, "a").unwrap();
+    let mut retries = Retries::new(Exponential::new(ms(5), Duration::from_secs(1_000)));
+    let (mut now, mut due, mut attempts) = (Time::ZERO, Time::ZERO, 0);
+    while now < Time::from_start(Duration::from_secs(4)) {
+        // Each change leads to an attempt, and so does the end of each wait.
+        due = now + retries.failed(now, &key);
+        attempts += 1;
+        now = due.min(now + ms(100));
+    }
+    let wait = due.since(now);
+    assert!(wait <= Duration::from_secs(4), "{wait:?} after {attempts} attempts");
+    assert_eq!(retries.failures(&key), attempts);
+    retries.settled(&key);
+    assert_eq!((retries.failures(&key), retries.failed(now, &key)), (0, ms(5)));
 }

@@ -474,7 +474,7 @@ impl Recorder {
             return;
         }
         if let Some(left) = self.past.take_left(target) {
-            self.batch.gap(left.min(now), now, Some(target), "the resource was not selected");
+            self.batch.gap(left.min(now), now, Some(target), "the resource was not served, or not selected");
             return;
         }
         let Some(from) = self.past.watched_until.filter(|_| !again) else { return };
