@@ -48,9 +48,12 @@ pub struct Control {
 /// The number of keys with writes from which on it pays to check which of them the caches reflect.
 const FEW_WRITES: usize = 64;
 
-/// The maximum number of keys that wait for their writes at a time. Each waits for news of its caches, so that more of
-/// them would make each change of a cache expensive; the others stay in the queue.
+/// The maximum number of keys that wait for news of their caches at a time: each makes a change of a cache more expensive. The others
+/// look again after [`LOOK_AGAIN`].
 const MOST_ASIDE: usize = 1_000;
+
+/// How long a key waits whose writes are not reflected while too many others wait for news of their caches.
+const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
@@ -156,28 +159,35 @@ impl Control {
         if self.phase != Phase::Running || self.running >= self.workers {
             return None;
         }
-        let work = match self.ready.pop_front().and_then(|key| self.aside.remove(&key)) {
-            Some((work, _)) => work,
-            None if self.aside.len() >= self.most_aside() => return None,
-            None => {
-                let taken = self.queue.take(now)?;
-                Work { key: taken.key, causes: taken.marks, priority: taken.priority }
+        loop {
+            let work = match self.ready.pop_front().and_then(|key| self.aside.remove(&key)) {
+                Some((work, _)) => work,
+                None if self.all_wait() => return None,
+                None => {
+                    let taken = self.queue.take(now)?;
+                    Work { key: taken.key, causes: taken.marks, priority: taken.priority }
+                }
+            };
+            // Also of a key whose writes have arrived: another one may have written since.
+            let scope = self.scope(&work.key);
+            if let Some(writes) = self.writes.get_mut(&scope) {
+                writes.retain(|(_, write)| !write.is_reflected(caches));
+                if !writes.is_empty() && self.aside.len() >= MOST_ASIDE {
+                    // It holds up no key that waits for nothing.
+                    self.again(now, &work, LOOK_AGAIN, 0);
+                    continue;
+                }
+                if !writes.is_empty() {
+                    let awaited = writes.iter().map(|(_, write)| write.clone()).collect();
+                    let step = Step::AwaitWrites(work.key.clone(), awaited);
+                    self.aside.insert(work.key.clone(), (work, self.written));
+                    return Some(step);
+                }
+                self.writes.remove(&scope);
             }
-        };
-        // Also of a key whose writes have arrived: another one may have written since.
-        let scope = self.scope(&work.key);
-        if let Some(writes) = self.writes.get_mut(&scope) {
-            writes.retain(|(_, write)| !write.is_reflected(caches));
-            if !writes.is_empty() {
-                let awaited = writes.iter().map(|(_, write)| write.clone()).collect();
-                let step = Step::AwaitWrites(work.key.clone(), awaited);
-                self.aside.insert(work.key.clone(), (work, self.written));
-                return Some(step);
-            }
-            self.writes.remove(&scope);
+            self.running += 1;
+            return Some(Step::Reconcile(work));
         }
-        self.running += 1;
-        Some(Step::Reconcile(work))
     }
 
     /// Under which the writes are that a key waits for.
@@ -185,9 +195,9 @@ impl Control {
         (!self.waits_for_all).then(|| key.clone())
     }
 
-    /// All that would wait for the same writes are served by one.
-    fn most_aside(&self) -> usize {
-        if self.waits_for_all { 1 } else { MOST_ASIDE }
+    /// Whether every key would wait for the writes for which one waits already.
+    fn all_wait(&self) -> bool {
+        self.waits_for_all && !self.aside.is_empty()
     }
 
     /// Forgets writes that the caches reflect, of keys that may never be reconciled again. Each look at all of them is paid
@@ -207,7 +217,7 @@ impl Control {
 
     /// When [`Control::next`] may have something to do although nothing else is called: the end of the next delay.
     pub fn wake(&self, now: Time) -> Option<Time> {
-        let takes = self.running < self.workers && self.aside.len() < self.most_aside();
+        let takes = self.running < self.workers && !self.all_wait();
         if self.phase == Phase::Running && takes { self.queue.next_ready(now) } else { None }
     }
 

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use informer_core::control::{CacheStates, Found, OwnWrite};
-use informer_core::{Object, ObjectKey, ResourceVersion};
+use informer_core::control::{CacheStates, Control, End, Found, OwnWrite, Step};
+use informer_core::queue::{LOW_PRIORITY, Queue};
+use informer_core::{Object, ObjectKey, ResourceVersion, Time};
 
 /// A cache of at most one object.
 struct One(Option<u64>, u64);
@@ -55,4 +56,48 @@ fn q7_an_absent_object_that_the_cache_keeps_for_good_blocks_nothing() {
     let next = |number| [Found { key: key(), version: version(number) }];
     assert!(!write.is_moot(&version(12), &next(11), &kept));
     assert!(write.is_moot(&version(9), &next(2), &kept), "a restored server has it again");
+}
+
+/// Issue 20: 1,000 keys that waited for their writes held up all others for nine seconds.
+#[test]
+fn q7_keys_that_wait_for_their_writes_hold_up_no_others() {
+    let mut control = Control::new(Queue::default());
+    control.resume();
+    let now = Time::ZERO;
+    let of = |at: usize| ObjectKey::new(None, &format!("waits-{at}")).unwrap();
+    let mut caches = One(None, 1);
+    for at in 0..3_000 {
+        control.changed(now, of(at), 1, 0);
+        let Some(Step::Reconcile(work)) = control.next(now, &caches) else { panic!("{at}") };
+        let write = OwnWrite::Written { cache: 0, key: of(at), version: version(9) };
+        control.finished(now, &work, End::Settled, vec![write]);
+    }
+    (0..3_000).for_each(|at| control.changed(now, of(at), 1, 0));
+    let waits_for_nothing = ObjectKey::new(None, "waits-for-nothing").unwrap();
+    control.changed(now, waits_for_nothing.clone(), 1, LOW_PRIORITY);
+    let mut waiting = Vec::new();
+    let work = loop {
+        match control.next(now, &caches).expect("a key waits for nothing") {
+            Step::AwaitWrites(key, _) => waiting.push(key),
+            Step::Reconcile(work) => break work,
+        }
+    };
+    assert_eq!(work.key, waits_for_nothing);
+    control.finished(now, &work, End::Settled, Vec::new());
+    assert!(control.next(now, &caches).is_none());
+    assert!(control.wake(now).is_some_and(|at| at > now), "it looks again, and not at once");
+
+    // Once the caches have the writes, each key comes, those that look again too.
+    caches.1 = 9;
+    waiting.iter().for_each(|key| control.written(key));
+    let (mut reconciled, mut now) = (0, now);
+    while let Some(at) = control.wake(now) {
+        now = at;
+        while let Some(step) = control.next(now, &caches) {
+            let Step::Reconcile(work) = step else { panic!("{step:?}") };
+            control.finished(now, &work, End::Settled, Vec::new());
+            reconciled += 1;
+        }
+    }
+    assert_eq!(reconciled, 3_000);
 }
