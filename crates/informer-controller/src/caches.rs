@@ -9,8 +9,8 @@ use informer::kube::core::params::ListParams;
 use informer::kube::{Client, client};
 use informer::share::ShareBy;
 use informer::{
-    Index, Informer, Labels, NotReached, Object, ObjectKey, ResourceType, ResourceVersion, Snapshot, Uid,
-    View,
+    Index, Informer, Labels, NotReached, Object, ObjectKey, ResourceType, ResourceVersion, Snapshot, Status,
+    Uid, View,
 };
 use informer_core::control::{CacheStates, Found, OwnWrite};
 use tokio::time::Instant;
@@ -24,6 +24,16 @@ pub(crate) struct Caches {
     /// For the cache of that number, its objects by the uid of the owner that controls them.
     by_owner: Vec<(usize, Index<Object, Uid>)>,
     probes: tokio::sync::Mutex<Probes>,
+}
+
+/// Whether caches reflect what a controller wrote. The worst of several is the greatest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Reflected {
+    Yes,
+    /// Not yet.
+    No,
+    /// Only the server knows, and it did not answer a request.
+    Unanswered,
 }
 
 /// The newest version of the server, by the number of the cache for whose resource it was asked, and when.
@@ -120,8 +130,8 @@ impl Caches {
         !self.informers[cache].selection().fields().is_everything()
     }
 
-    /// Waits until a cache reflects a write. Returns whether it does within `limit`.
-    pub(crate) async fn reflected(&self, write: &OwnWrite, client: &Client, limit: Duration) -> bool {
+    /// Waits until a cache reflects a write, for `limit` at most.
+    pub(crate) async fn reflected(&self, write: &OwnWrite, client: &Client, limit: Duration) -> Reflected {
         let asked = match write {
             // Only the server knows whether the cache's fields select the object.
             OwnWrite::Written { cache, key, .. } if self.selects_fields(*cache) => OwnWrite::Uncertain {
@@ -135,7 +145,11 @@ impl Caches {
             return self.arrives(write, client, limit).await;
         };
         if !self.informers[*cache].selects_namespace(namespace.as_deref()) {
-            return true;
+            return Reflected::Yes;
+        }
+        if matches!(self.informers[*cache].status(), Status::Retrying { .. }) {
+            // The server is away, and the informer finds out when it is back.
+            return Reflected::No;
         }
         let found = self.found(*cache, namespace.as_deref(), name.as_deref(), client);
         let (found, at) = match tokio::time::timeout(limit, found).await {
@@ -145,17 +159,17 @@ impl Caches {
                     return self.arrives(write, client, limit).await;
                 }
                 tracing::warn!(%refusal, "a write got no answer, and the server does not tell its result");
-                return true;
+                return Reflected::Yes;
             }
-            _ => return false,
+            _ => return Reflected::Unanswered,
         };
         let writes = asked.resolve(&found, &at);
         let all = writes.iter().map(|write| self.arrives(write, client, limit));
-        futures_util::future::join_all(all).await.into_iter().all(|arrives| arrives)
+        futures_util::future::join_all(all).await.into_iter().max().unwrap_or(Reflected::Yes)
     }
 
     /// The same for a write that was answered.
-    async fn arrives(&self, write: &OwnWrite, client: &Client, limit: Duration) -> bool {
+    async fn arrives(&self, write: &OwnWrite, client: &Client, limit: Duration) -> Reflected {
         let reached = match write {
             OwnWrite::Written { cache, key, version } => match key.namespace() {
                 Some(namespace) => self.informers[*cache].at_least_in(namespace, version, limit).await,
@@ -163,14 +177,14 @@ impl Caches {
             },
             OwnWrite::Gone { cache, key, uid } => self.informers[*cache].gone(key, uid, limit).await,
             OwnWrite::Absent { cache, key, .. } => self.left(write, *cache, key, limit).await,
-            OwnWrite::Uncertain { .. } => return false,
+            OwnWrite::Uncertain { .. } => return Reflected::No,
         };
         match reached {
-            Ok(()) => true,
+            Ok(()) => Reflected::Yes,
             // An informer never sees an object that it does not select.
-            Err(error) if error.is_not_selected() => true,
-            Err(error) if error.is_timeout() => self.is_moot(write, client, limit).await,
-            Err(_) => false,
+            Err(error) if error.is_not_selected() => Reflected::Yes,
+            Err(error) if error.is_timeout() && self.is_moot(write, client, limit).await => Reflected::Yes,
+            Err(_) => Reflected::No,
         }
     }
 

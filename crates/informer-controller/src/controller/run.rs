@@ -15,7 +15,7 @@ use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::Instant;
 
 use super::{Controller, Settings};
-use crate::caches::Caches;
+use crate::caches::{Caches, Reflected};
 use crate::confirmed::Confirmed;
 use crate::context::{Context, Shared};
 use crate::endings::Ending;
@@ -49,7 +49,7 @@ enum Event {
     Due,
     Ended(Result<(Id, Ended), JoinError>),
     /// The wait for a key's writes is over; whether the caches reflect them.
-    Awaited(ObjectKey, bool),
+    Awaited(ObjectKey, Reflected),
     Stop,
     /// The term is over.
     Lost(Loss),
@@ -73,7 +73,7 @@ struct Loop<T, R> {
     tasks: JoinSet<Ended>,
     running: HashMap<Id, Running>,
     retries: Retries,
-    awaited: FuturesUnordered<BoxFuture<'static, (ObjectKey, bool)>>,
+    awaited: FuturesUnordered<BoxFuture<'static, (ObjectKey, Reflected)>>,
 }
 
 /// Runs a controller under a leadership, until it is stopped or fails.
@@ -165,7 +165,8 @@ fn again(work: &Work, trigger: Trigger) -> u32 {
     Triggers::from(trigger).bits() | work.causes & Triggers::GONE
 }
 
-/// A key whose wait for the caches was in vain waits again after this long. A growing delay would outlast the outage.
+/// A key whose wait for the caches was in vain waits again after this long. A growing delay would outlast the outage. A request that was
+/// in vain counts as a failure of its key: the limiter paces the next one.
 const PUT_OFF: Duration = Duration::from_secs(1);
 
 /// Starts the informers of a controller and waits for their initial lists.
@@ -206,8 +207,12 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
             match event {
                 Event::Due => {}
                 Event::Ended(ended) => self.ended(ended),
-                Event::Awaited(key, true) => self.inbox.control().written(&key),
-                Event::Awaited(key, false) => self.not_written(&key),
+                Event::Awaited(key, Reflected::Yes) => self.inbox.control().written(&key),
+                Event::Awaited(key, Reflected::No) => self.not_written(&key, PUT_OFF),
+                Event::Awaited(key, Reflected::Unanswered) => {
+                    let delay = self.retries.failed(self.inbox.now(), &key);
+                    self.not_written(&key, delay);
+                }
                 Event::Stop => return Ok(None),
                 Event::Lost(loss) => return Ok(Some(loss)),
                 Event::InformerStopped => return Err(RunError::informer_stopped()),
@@ -250,7 +255,7 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
                     self.awaited.push(Box::pin(async move {
                         let all = writes.iter().map(|write| caches.reflected(write, &client, limit));
                         let reflected = futures_util::future::join_all(all).await;
-                        (key, reflected.into_iter().all(|reflected| reflected))
+                        (key, reflected.into_iter().max().unwrap_or(Reflected::Yes))
                     }));
                 }
             }
@@ -344,13 +349,13 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
         End::Again(self.retries.failed(self.inbox.now(), &work.key), again(work, Trigger::Retry))
     }
 
-    fn not_written(&mut self, key: &ObjectKey) {
+    fn not_written(&mut self, key: &ObjectKey, delay: Duration) {
         tracing::warn!(
-            controller = %self.name, %key, delay = ?PUT_OFF,
+            controller = %self.name, %key, ?delay,
             "the cache does not have this controller's last write yet; tried again"
         );
         self.inbox.endings.count(Ending::PutOff);
-        self.inbox.control().not_written(self.inbox.now(), key, PUT_OFF);
+        self.inbox.control().not_written(self.inbox.now(), key, delay);
     }
 
     /// Cuts off what runs. Its writes are refused already.

@@ -14,6 +14,7 @@ mod permissions;
 mod predicates;
 mod scripted;
 mod statuses;
+mod storms;
 mod support;
 mod traps;
 mod waiting;
