@@ -1,5 +1,7 @@
 //! Where changes wait for the control loop.
 
+use std::sync::Arc;
+
 use informer::ObjectKey;
 use informer_core::Time;
 use informer_core::control::Control;
@@ -10,12 +12,17 @@ use crate::endings::Endings;
 use crate::sync::{Mutex, MutexGuard, lock};
 use crate::trigger::{Trigger, Triggers};
 
+/// Whether an object exists.
+pub(crate) type Exists = Arc<dyn Fn(&ObjectKey) -> bool + Send + Sync>;
+
 /// The state of the control loop, to which sources add keys. No code of the user runs under its lock.
 pub(crate) struct Inbox {
     control: Mutex<Control>,
     /// Wakes the loop.
     changed: Notify,
     start: Instant,
+    /// Tells which objects exist, while another process leads.
+    standby: Mutex<Option<Exists>>,
     /// How reconciliations have ended.
     pub(crate) endings: Endings,
 }
@@ -26,6 +33,7 @@ impl Inbox {
             control: Mutex::new(control),
             changed: Notify::new(),
             start: Instant::now(),
+            standby: Mutex::new(None),
             endings: Endings::default(),
         }
     }
@@ -39,9 +47,21 @@ impl Inbox {
         self.add(key, Triggers::from(trigger).bits() | Triggers::GONE, priority);
     }
 
+    /// While another process leads, a key is kept only if its object exists: that process sees deletions, and reconciles them.
     fn add(&self, key: ObjectKey, triggers: u32, priority: i32) {
-        self.control().changed(self.now(), key, triggers, priority);
+        let is_gone = lock(&self.standby).clone().is_some_and(|exists| !exists(&key));
+        let mut control = self.control();
+        if is_gone {
+            return control.forget(self.now(), &key);
+        }
+        control.changed(self.now(), key, triggers, priority);
+        drop(control);
         self.changed.notify_one();
+    }
+
+    /// From now on another process leads; or none does any more, if there is no way to tell which objects exist.
+    pub(crate) fn stand_by(&self, exists: Option<Exists>) {
+        *lock(&self.standby) = exists;
     }
 
     pub(crate) fn control(&self) -> MutexGuard<'_, Control> {

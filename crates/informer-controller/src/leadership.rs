@@ -30,6 +30,11 @@ impl Leadership {
         }
     }
 
+    /// Whether other processes may lead.
+    pub(crate) fn is_elected(&self) -> bool {
+        matches!(self, Self::Elected(..))
+    }
+
     /// Waits until this process may write.
     pub(crate) async fn begin(&self) -> Result<Authority, RunError> {
         match self {

@@ -9,7 +9,7 @@
 //!   child because the first one is not in the cache yet.
 //!
 //! A key has one reconciliation at a time, and another one after each change that comes meanwhile. No key is lost while
-//! the loop is paused: a controller that waits for leadership keeps what changes.
+//! the loop is paused: a controller that waits for leadership keeps what changes, as long as it exists ([`Control::forget`]).
 
 mod own_write;
 mod retries;
@@ -130,6 +130,11 @@ impl Control {
         }
     }
 
+    /// A key is of no object. It is not reconciled, unless it is already.
+    pub fn forget(&mut self, now: Time, key: &ObjectKey) {
+        self.queue.forget(now, key);
+    }
+
     /// Starts or continues.
     pub fn resume(&mut self) {
         if self.phase == Phase::Paused {
@@ -155,7 +160,7 @@ impl Control {
 
     /// The next step, if any: call this until it returns `None` after each other call.
     pub fn next(&mut self, now: Time, caches: &impl CacheStates) -> Option<Step> {
-        self.forget(caches);
+        self.forget_reflected(caches);
         if self.phase != Phase::Running || self.running >= self.workers {
             return None;
         }
@@ -202,7 +207,7 @@ impl Control {
 
     /// Forgets writes that the caches reflect, of keys that may never be reconciled again. Each look at all of them is paid
     /// for by as many writes since the last one.
-    fn forget(&mut self, caches: &impl CacheStates) {
+    fn forget_reflected(&mut self, caches: &impl CacheStates) {
         if self.writes.len() < self.forget_at {
             return;
         }

@@ -197,6 +197,17 @@ impl<K: Clone + Eq + Hash> Queue<K> {
         Some(Taken { key, priority, marks })
     }
 
+    /// Forgets an item that waits. One that is in process stays.
+    pub fn forget(&mut self, now: Time, key: &K) {
+        self.advance_to(now);
+        let hash = self.hashes.hash_one(key);
+        if let Some((priority, _)) = self.lanes.find(hash, key) {
+            self.lanes.remove(priority, hash, key);
+        } else {
+            self.delays.remove(hash, key);
+        }
+    }
+
     /// Ends the processing of an item. If it was added meanwhile, it waits again. A key that is not in process is ignored.
     pub fn done(&mut self, now: Time, key: &K) {
         let now = self.advance_to(now);

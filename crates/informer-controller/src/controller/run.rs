@@ -9,7 +9,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use informer::kube::Client;
-use informer::{ObjectKey, View};
+use informer::{Object, ObjectKey, View};
 use informer_core::control::{End, Retries, Step, Work};
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::Instant;
@@ -21,7 +21,7 @@ use crate::context::{Context, Shared};
 use crate::endings::Ending;
 use crate::error::RunError;
 use crate::gate::Loss;
-use crate::inbox::Inbox;
+use crate::inbox::{Exists, Inbox};
 use crate::leadership::{Authority, Leadership};
 use crate::once::sending_once;
 use crate::permissions::review;
@@ -113,10 +113,18 @@ pub(super) async fn run<T: View>(
         () = begin => {}
     }
     let reconciler = Arc::new(reconciler);
+    let objects = watched.informer.cast::<Object>();
+    let exists: Exists = Arc::new(move |key| matches!(objects.lister().get(key.as_str()), Ok(Some(_))));
+    let begin = async || {
+        inbox.stand_by(leadership.is_elected().then(|| exists.clone()));
+        let begun = leadership.begin().await;
+        inbox.stand_by(None);
+        begun
+    };
     let mut term = tokio::select! {
         biased;
         () = &mut until => return Ok(()),
-        begun = leadership.begin() => begun?,
+        begun = begin() => begun?,
     };
     let recorder = Recorder::builder(&name).host(settings.host.clone());
     let mut this = Loop {
@@ -128,7 +136,7 @@ pub(super) async fn run<T: View>(
         confirmed: Arc::new(Confirmed::new()),
         seed: settings.host.seed(),
         settings,
-        inbox,
+        inbox: inbox.clone(),
         reconciler,
         tasks: JoinSet::new(),
         running: HashMap::new(),
@@ -151,7 +159,7 @@ pub(super) async fn run<T: View>(
         term = tokio::select! {
             biased;
             () = &mut until => return Ok(()),
-            begun = leadership.begin() => begun?,
+            begun = begin() => begun?,
         };
         this.client = sending_once(term.client().clone());
         this.recorder = recorder.clone().start(term.client().clone());

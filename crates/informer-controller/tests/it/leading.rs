@@ -1,11 +1,12 @@
 //! Controllers of which one leads (clause Q8; the election has tests of its own).
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use informer::SharedInformerFactory;
 use informer_controller::election::Election;
-use informer_controller::{Context, Controller, Failure, Outcome, RunError, Trigger, with};
+use informer_controller::{Context, Controller, ControllerHandle, Failure, Outcome, RunError, Trigger, with};
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::json;
 use testapi::{Gvr, Patch, Verb};
@@ -36,6 +37,7 @@ struct Member {
     stop: Stop,
     running: JoinHandle<Result<(), RunError>>,
     go_on: Arc<Semaphore>,
+    handle: ControllerHandle,
 }
 
 fn member(
@@ -56,10 +58,10 @@ fn member(
     let state = State { begun: begun.clone(), name, go_on: go_on.clone() };
     let (stop, stopped) = Stop::pair();
     let controller = Controller::new("stamp", &informer).until(stopped);
-    let config = world.server.config();
+    let (config, handle) = (world.server.config(), controller.handle());
     let running =
         tokio::spawn(async move { controller.run_elected(&election, config, with(state, stamp)).await });
-    Member { stop, running, go_on }
+    Member { stop, running, go_on, handle }
 }
 
 async fn next(
@@ -101,6 +103,47 @@ async fn q8_one_of_two_controllers_reconciles_and_the_other_follows_when_it_stop
         .wait_for(&maps(), "shop", "a", |map| map["metadata"]["annotations"]["by"] == "two")
         .await
         .unwrap();
+    two.stop.and_wait(two.running).await.unwrap();
+}
+
+/// Issue 20: a standby kept the keys of all objects that ever came and went.
+#[tokio::test]
+async fn q8_the_queue_of_a_standby_holds_what_exists() {
+    let world = World::new([map("shop", "a")]).await;
+    let (begun, mut has_begun) = mpsc::unbounded_channel();
+    let one = member(&world, "one", &begun);
+    one.go_on.add_permits(1_000);
+    assert_eq!(next(&mut has_begun).await.0, "one");
+    let two = member(&world, "two", &begun);
+    two.go_on.add_permits(1_000);
+    world.answered(&Verb::List.of("configmaps"), 2).await;
+    world.answered(&Verb::Get.of("leases"), 2).await;
+    let api = world.server.api();
+    for at in 0..50 {
+        let name = format!("gone-{at}");
+        api.create(&maps(), map("shop", &name)).unwrap();
+        api.delete(&maps(), "shop", &name).unwrap();
+    }
+    // More than the others, so that so many keys mean that the watch has brought all of these.
+    for at in 0..60 {
+        api.create(&maps(), map("shop", &format!("b-{at}"))).unwrap();
+    }
+    let depth = || two.handle.metrics().queue.numbers.depth.values().sum::<usize>();
+    let settled = async {
+        while depth() != 61 {
+            tokio::task::yield_now().await;
+        }
+    };
+    assert!(tokio::time::timeout(LONG, settled).await.is_ok(), "{} keys wait", depth());
+    one.stop.and_wait(one.running).await.unwrap();
+    let mut keys = BTreeSet::new();
+    while keys.len() < 61 {
+        let (name, key, _) = next(&mut has_begun).await;
+        if name == "two" {
+            assert!(!key.contains("gone"), "{key}");
+            keys.insert(key);
+        }
+    }
     two.stop.and_wait(two.running).await.unwrap();
 }
 
