@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use informer_core::control::{CacheStates, Control, End, Found, OwnWrite, Step};
+use informer_core::control::{CacheStates, Control, End, Found, OwnWrite, Step, Work};
 use informer_core::queue::{LOW_PRIORITY, Queue};
 use informer_core::{Object, ObjectKey, ResourceVersion, Time};
 
@@ -100,4 +100,34 @@ fn q7_keys_that_wait_for_their_writes_hold_up_no_others() {
         }
     }
     assert_eq!(reconciled, 3_000);
+}
+
+/// A key whose wait is over waits again if another one has written meanwhile, and no second key waits beside it.
+#[test]
+fn q7_by_option_a_key_waits_for_what_others_wrote_while_it_waited() {
+    let (now, cache) = (Time::ZERO, One(None, 3));
+    let mut control = Control::new(Queue::default());
+    control.wait_for_all();
+    control.set_workers(3);
+    control.resume();
+    let one = |name: &str| ObjectKey::new(Some("shop"), name).unwrap();
+    for name in ["a", "b", "c", "d"] {
+        control.changed(now, one(name), 1, 0);
+    }
+    let reconciles = |step: Option<Step>| -> Work {
+        let Some(Step::Reconcile(work)) = step else { panic!("{step:?}") };
+        work
+    };
+    let (a, b) = (reconciles(control.next(now, &cache)), reconciles(control.next(now, &cache)));
+    let wrote = |number| OwnWrite::Written { cache: 0, key: key(), version: version(number) };
+    control.finished(now, &a, End::Settled, vec![wrote(4)]);
+    assert_eq!(control.next(now, &cache), Some(Step::AwaitWrites(one("c"), vec![wrote(4)])));
+    assert_eq!(control.next(now, &cache), None, "d waits in the queue");
+    control.finished(now, &b, End::Settled, vec![uncertain()]);
+    control.written(&one("c"));
+    let c = control.next(now, &cache);
+    assert_eq!(c, Some(Step::AwaitWrites(one("c"), vec![uncertain()])), "what it waited for is done with");
+    control.written(&one("c"));
+    assert_eq!(reconciles(control.next(now, &cache)).key, one("c"));
+    assert_eq!(reconciles(control.next(now, &cache)).key, one("d"));
 }
