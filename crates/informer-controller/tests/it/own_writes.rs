@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use http_body_util::BodyExt;
+use hyper::body::Body as _;
 use informer::Informer;
 use informer::kube::Client;
 use informer::kube::client::Api;
@@ -289,6 +290,7 @@ async fn q7_a_creation_whose_fate_is_unknown_is_repeated_by_nobody() {
         let (api, creations) = (api.clone(), counter.clone());
         async move {
             let (head, body) = request.into_parts();
+            assert!(body.size_hint().exact().is_some(), "its length is a header");
             let body = body.collect().await?.to_bytes();
             let creates = head.method == "POST" && head.uri.path().ends_with("/secrets");
             let answer = api.handle(http::Request::from_parts(head, body)).await;
