@@ -50,8 +50,17 @@ pub(crate) struct Controller {
     effects: BTreeMap<Key, Vec<Effect>>,
     /// The keys whose last reconciliation did not end well.
     unfinished: BTreeSet<Key>,
-    /// How often each key has failed in a row, and when it may be retried without another cause.
-    failing: BTreeMap<Key, (u32, Time)>,
+    failing: BTreeMap<Key, Failing>,
+}
+
+/// A key whose last reconciliations failed.
+#[derive(Clone, Copy, Default)]
+struct Failing {
+    failures: u32,
+    /// How many waits it has begun since it failed first.
+    waits: u32,
+    /// When it may be retried without another cause.
+    retried_at: Time,
 }
 
 /// The cache of the informer, which is the controller's only one.
@@ -176,7 +185,7 @@ impl Controller {
         holds(self.running.iter().all(|other| other.key != work.key), "by two workers")?;
         holds(work.causes != 0, "without a cause")?;
         holds(!self.effects.contains_key(&key), "before the cache has what it wrote")?;
-        let (failures, retried_at) = self.failing.get(&key).copied().unwrap_or((0, now));
+        let Failing { failures, retried_at, .. } = self.failing.get(&key).copied().unwrap_or_default();
         holds(self.retries.failures(&work.key) == failures, "with a wrong count of failures")?;
         holds(work.causes != RETRIED || now >= retried_at, "before its delay after a failure has passed")?;
         self.read.insert(key, cached(cache, key));
@@ -203,9 +212,13 @@ impl Controller {
                 return self.control.interrupted(now, &work, writes);
             }
             Ending::WritesAndFails(_) | Ending::Unanswered { .. } | Ending::Fails => {
-                let failures = self.failing.get(&of).map_or(1, |(failures, _)| failures + 1);
-                let delay = BACKOFF.saturating_mul(1 << (failures - 1).min(20)).min(LONGEST_BACKOFF);
-                self.failing.insert(of, (failures, now + delay));
+                let failing = self.failing.entry(of).or_default();
+                failing.failures += 1;
+                // An attempt before its time, for another cause, makes no later wait longer.
+                if now >= failing.retried_at {
+                    let delay = BACKOFF.saturating_mul(1 << failing.waits.min(20)).min(LONGEST_BACKOFF);
+                    (failing.waits, failing.retried_at) = (failing.waits + 1, now + delay);
+                }
                 self.unfinished.insert(of);
                 let end = End::Again(self.retries.failed(now, &work.key), RETRIED);
                 return self.control.finished(now, &work, end, writes);

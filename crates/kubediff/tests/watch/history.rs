@@ -182,12 +182,12 @@ async fn k1_before_the_first_list_of_a_new_resource_there_is_a_gap() {
     }
     end(session, "-TERM").await;
     let mut log = log(&file);
-    log.retain(|line| line.contains(" g ") || line.starts_with("gap gates"));
+    // A watch that notices the end of the definition before the next discovery has a gap, too.
+    log.retain(|line| line.contains(" g ") || line.contains("the definition is new"));
     let lines: Vec<String> =
         log.iter().map(|line| line.split(' ').take(2).collect::<Vec<_>>().join(" ")).collect();
     let once = ["added g", "gap gates.example.com:", "deleted g"];
     assert_eq!(lines, [once, once].concat(), "{log:#?}");
-    assert!(log[1].contains("the definition is new") && log[4] == log[1], "{log:#?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
