@@ -154,9 +154,11 @@ pub enum Input<'a> {
     Response(RequestId, Response<'a>),
     /// The owner returns the writer.
     Computed(Box<Computed>),
-    /// Send the requests that wait for their backoff now, because the server may answer again. While user code is stuck, this
-    /// takes effect when it returns.
+    /// Send the requests that wait for their backoff, or after a denial, now. While user code is stuck, this takes effect when it
+    /// returns.
     Wake,
+    /// The same for the requests that did not reach the server, because it answers again.
+    Released,
     /// The fingerprint of the resource's schema and the server's version. A scope whose content was read with another one
     /// lists once: objects may differ at an unchanged resourceVersion.
     Schema(&'a str),
@@ -342,7 +344,8 @@ impl Engine {
             Input::RemoveScope(scope) => self.remove_scope(now, &scope),
             Input::Response(id, response) => self.response(now, id, response),
             Input::Computed(computed) => self.computed(*computed),
-            Input::Wake => self.wake(now),
+            Input::Wake => self.wake(now, &reflector::Input::Wake),
+            Input::Released => self.wake(now, &reflector::Input::Released),
             Input::Schema(schema) => self.schema(now, schema),
             Input::Follow => drop(self.follow.get_or_insert_default()),
             Input::Discovered(discovered) => self.discovered(now, discovered),
@@ -405,12 +408,14 @@ impl Engine {
         }
     }
 
-    /// Sends the requests that wait. While user code is stuck, this is owed until it returns.
-    fn wake(&mut self, now: Time) {
-        self.owe_wake();
+    /// Sends the requests that wait for this. While user code is stuck, it is owed until it returns.
+    fn wake(&mut self, now: Time, input: &reflector::Input) {
+        if matches!(input, reflector::Input::Wake) {
+            self.owe_wake();
+        }
         for at in 0..self.scopes.len() {
             if !self.is_stuck {
-                self.reflect(now, at, reflector::Input::Wake);
+                self.reflect(now, at, input.clone());
             } else if let Some(source) = self.scopes.get_mut(at) {
                 source.owes_wake = true;
             }

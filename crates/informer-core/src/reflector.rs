@@ -66,6 +66,9 @@ pub enum Input {
     Tick,
     /// The reason for a wait may be over: try at once. A running request continues.
     Wake,
+    /// The server answers again: try at once what did not reach it. A request that was answered, with a refusal for example, keeps
+    /// its pace.
+    Released,
     /// The response is not being read, because the user's code does not return. Drop it, and continue at [`Input::Wake`].
     Stalled,
     /// Content may have changed at unchanged versions. While watching, one list follows at a random time within
@@ -232,6 +235,8 @@ enum State {
     Waiting {
         until: Time,
         next: Next,
+        /// Whether the request was not answered, or not to its end.
+        unreached: bool,
     },
     /// [`Input::Wake`] continues with this; a deadline does not.
     Stalled(Next),
@@ -337,13 +342,14 @@ impl Reflector {
             // Before the start nothing was requested, so nothing can have been answered.
             (State::Idle(_), _) => {}
             (_, Input::Tick) => self.tick(now),
-            (State::Waiting { next, .. }, Input::Wake) => self.resume(now, *next),
+            (State::Waiting { next, .. }, Input::Wake)
+            | (State::Waiting { next, unreached: true, .. }, Input::Released) => self.resume(now, *next),
             (State::Stalled(next), Input::Wake) => self.resume(now, *next),
             // Inputs of a cancelled response, and a stall while nothing is read.
             (State::Waiting { .. } | State::Stalled(_), _) => {}
             (_, Input::Stalled) => self.stalled(),
             // A running request has its own deadline.
-            (_, Input::Start | Input::Wake) => {}
+            (_, Input::Start | Input::Wake | Input::Released) => {}
             (State::Listing(_), input) => self.listing(now, input),
             (State::Streaming(_), input) => self.streaming(now, input),
             (State::Watching(_), input) => self.watching(now, input),
@@ -540,16 +546,17 @@ impl Reflector {
         let until = now + self.known.backoff.stretched(retry);
         // A denial may last for days, so the next 401 refreshes the credentials again.
         self.known.credentials_refreshed = false;
-        self.state = State::Waiting { until, next: Next::Sync };
+        self.state = State::Waiting { until, next: Next::Sync, unreached: false };
     }
 
     /// After a failure: report it, wait, continue with `next`.
     fn retry(&mut self, now: Time, cause: Cause, asked: Option<Duration>, next: Next) {
         let wait = self.known.backoff.after_failure(now, asked);
         let attempt = self.known.backoff.failures();
+        let unreached = matches!(cause, Cause::Unreachable(_) | Cause::Silent(_) | Cause::Broken(_));
         self.output(Output::Report(Report::Disconnected(cause.clone())));
         self.output(Output::Status(Status::Retrying { cause, attempt, wait }));
-        self.state = State::Waiting { until: now + wait, next };
+        self.state = State::Waiting { until: now + wait, next, unreached };
     }
 
     fn accepted(&mut self) {

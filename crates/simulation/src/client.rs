@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use informer_core::engine::{Applied, RequestId};
-use informer_core::reflector::{ReflectorConfig, Report, Request, Status};
+use informer_core::reflector::{self, ReflectorConfig, Report, Request, Status};
 use informer_core::{ResourceVersion, Time};
 
 use crate::content::Content;
@@ -157,6 +157,15 @@ impl Client {
 
     pub(crate) fn has_asked(&self, request: RequestId) -> bool {
         self.asked_for.contains_key(&request)
+    }
+
+    /// Whether its last request was not answered, or not to its end.
+    pub(crate) fn is_unreached(&self) -> bool {
+        let Status::Retrying { cause, .. } = &self.status else { return false };
+        matches!(
+            cause,
+            reflector::Cause::Unreachable(_) | reflector::Cause::Silent(_) | reflector::Cause::Broken(_)
+        )
     }
 
     /// A caller asks for an immediate retry.

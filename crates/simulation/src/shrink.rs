@@ -86,7 +86,8 @@ impl Shrinking<'_> {
             |plan| plan.setup.readers.iter_mut().for_each(|reading| reading.filters = false),
             |plan| plan.setup.by_namespace = false,
             |plan| plan.setup.two = false,
-            |plan| plan.setup.follows = false,
+            // Otherwise a server that serves another version is lost for good, which is another failure.
+            |plan| plan.setup.follows &= plan.steps.iter().any(|step| matches!(step, Step::Serve)),
             |plan| plan.setup.server.slow = false,
             |plan| plan.setup.first_list_any = false,
             |plan| plan.setup.streaming = false,

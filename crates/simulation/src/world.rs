@@ -512,7 +512,7 @@ impl<'a> World<'a> {
                 let count = self.mine.content.subscriptions.len().max(1);
                 self.mine.content.resync(usize::from(which) % count);
             }
-            Step::Wake => return self.wake(),
+            Step::Wake => return self.wake(Input::Wake),
             Step::SchemaChanged => {
                 self.server.change_schema();
             }
@@ -611,13 +611,18 @@ impl<'a> World<'a> {
         self.input(Input::AddScope(scope(Some(namespace))))
     }
 
-    fn wake(&mut self) -> Result<(), Violation> {
+    /// Requests are to be sent: all that wait, or those that were not answered.
+    fn wake(&mut self, input: Input<'_>) -> Result<(), Violation> {
         let before = self.mine.content.engine.deadline();
         let waits = self.mine.clients.iter().any(|client| client.waits);
         let now = self.now;
-        self.mine.awaits_discovery |= self.mine.is_lost;
-        self.mine.clients.iter_mut().for_each(|client| client.woken(now));
-        self.input(Input::Wake)?;
+        let all = matches!(input, Input::Wake);
+        self.mine.awaits_discovery |= self.mine.is_lost && all;
+        // While the resource is lost, requests are refused without being sent.
+        let is_lost = self.mine.is_lost;
+        let woken = |client: &&mut Client| all || client.is_unreached() && !is_lost;
+        self.mine.clients.iter_mut().filter(woken).for_each(|client| client.woken(now));
+        self.input(input)?;
         Invariant::Connection.holds(waits || self.mine.content.engine.deadline() == before, || {
             "a wake gave a request more time".to_owned()
         })
@@ -658,7 +663,7 @@ impl<'a> World<'a> {
         let is_back = self.mine.content.engine.checkpoint().is_ok();
         Invariant::Saved.holds(is_back, || "after the stop there is no checkpoint".to_owned())?;
         let later = self.now + Duration::from_secs(3600);
-        for input in [Input::Wake, Input::Tick] {
+        for input in [Input::Wake, Input::Released, Input::Tick] {
             self.mine.content.engine.handle(later, input);
         }
         let more = self.mine.content.engine.poll_command();

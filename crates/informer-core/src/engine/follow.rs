@@ -168,7 +168,7 @@ impl Engine {
             }
             Discovered::Unchanged => {
                 if follow.lost.take().is_some_and(|lost| lost.owes_wake) {
-                    self.wake(now);
+                    self.wake(now, &reflector::Input::Wake);
                 }
             }
             Discovered::As { expected, api_version, schema, is_other } => {
@@ -193,7 +193,7 @@ impl Engine {
                 source.reflector.handle(now, reflector::Input::Relist(why));
             }
         }
-        self.wake(now);
+        self.wake(now, &reflector::Input::Wake);
     }
 
     /// An empty list deletes the objects of the former resource.

@@ -93,6 +93,7 @@ impl Play {
             "schema" => self.input(Input::Relist(Why::SchemaChanged)),
             "stop" => self.input(Input::Stop),
             "wake" => self.input(Input::Wake),
+            "released" => self.input(Input::Released),
             "stall" => self.input(Input::Stalled),
             "accept" => self.input(Input::Accepted),
             "refuse" => self.input(Input::Refused(status(rest))),

@@ -141,3 +141,47 @@ fn f9_a_list_that_nobody_reads_begins_again() {
          wake",
     ));
 }
+
+/// A server that refuses one namespace and is out of reach for another one got requests for both without a pause.
+#[test]
+fn w14_the_end_of_an_outage_sends_what_was_not_answered_and_nothing_else() {
+    expect![[r#"
+        > start
+          connecting
+          LIST rv=""
+        > refuse 403 Forbidden no
+          discard
+          disconnected: the server refused: 403 Forbidden
+          denied: 403 Forbidden
+        > released
+        > wake
+          connecting
+          LIST rv=""
+        > refuse 503 ServiceUnavailable no
+          discard
+          disconnected: the server refused: 503 ServiceUnavailable
+          retrying 1: the server refused: 503 ServiceUnavailable
+        > released
+        > wake
+          connecting
+          LIST rv=""
+        > unreachable refused
+          discard
+          disconnected: the server cannot be reached: refused
+          retrying 2: the server cannot be reached: refused
+        > released
+          connecting
+          LIST rv=""
+    "#]]
+    .assert_eq(&play(
+        "start
+         refuse 403 Forbidden no
+         released
+         wake
+         refuse 503 ServiceUnavailable no
+         released
+         wake
+         unreachable refused
+         released",
+    ));
+}

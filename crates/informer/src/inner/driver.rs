@@ -183,7 +183,7 @@ impl Driver {
             match event {
                 Event::Stop => break,
                 Event::Deadline => self.input(Input::Tick),
-                Event::News(News::Released) => self.input(Input::Wake),
+                Event::News(News::Released) => self.input(Input::Released),
                 Event::News(News::Schema(schema)) => self.input(Input::Schema(&schema)),
                 Event::News(News::Begin) => {}
                 Event::Discovered(resource) => {

@@ -135,7 +135,7 @@ impl World<'_> {
                 Ok(())
             })?;
         }
-        self.wake()
+        self.wake(engine::Input::Released)
     }
 
     /// Notes that a source watches. One whose former watch the server has ended may have another schema.
