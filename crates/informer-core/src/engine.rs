@@ -408,20 +408,6 @@ impl Engine {
         }
     }
 
-    /// Sends the requests that wait for this. While user code is stuck, it is owed until it returns.
-    fn wake(&mut self, now: Time, input: &reflector::Input) {
-        if matches!(input, reflector::Input::Wake) {
-            self.owe_wake();
-        }
-        for at in 0..self.scopes.len() {
-            if !self.is_stuck {
-                self.reflect(now, at, input.clone());
-            } else if let Some(source) = self.scopes.get_mut(at) {
-                source.owes_wake = true;
-            }
-        }
-    }
-
     fn stall_deadline(&self) -> Option<Time> {
         // With the writer here, a full queue empties by itself. Only one that waits for a compute can be stuck.
         let since = self.queue.full_since().filter(|_| matches!(self.desk, Desk::Lent) && !self.is_stuck);

@@ -139,8 +139,22 @@ impl Engine {
         }
     }
 
+    /// Sends the requests that wait for this. While user code is stuck, it is owed until it returns.
+    pub(super) fn wake(&mut self, now: Time, input: &reflector::Input) {
+        if matches!(input, reflector::Input::Wake) {
+            self.owe_wake();
+        }
+        for at in 0..self.scopes.len() {
+            if !self.is_stuck {
+                self.reflect(now, at, input.clone());
+            } else if let Some(source) = self.scopes.get_mut(at) {
+                source.owes_wake = true;
+            }
+        }
+    }
+
     /// A caller asks for a wake, which has no effect while the resource is lost.
-    pub(super) fn owe_wake(&mut self) {
+    fn owe_wake(&mut self) {
         if let Some(lost) = self.follow.as_mut().and_then(|follow| follow.lost.as_mut()) {
             lost.owes_wake = true;
         }
