@@ -59,7 +59,7 @@ impl Inbox {
         self.changed.notify_one();
     }
 
-    /// From now on another process leads; or none does any more, if there is no way to tell which objects exist.
+    /// Another process leads from now on, and `exists` tells which objects there are. With `None`, this one leads.
     pub(crate) fn stand_by(&self, exists: Option<Exists>) {
         *lock(&self.standby) = exists;
     }

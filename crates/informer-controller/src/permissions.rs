@@ -21,7 +21,7 @@
 //! some are missing, [`Controller::run`](crate::Controller::run) ends with an error that names them all, with the rules that
 //! grant them. If the server does not answer reviews, the log has a warning, and the controller goes on.
 //!
-//! What [`needs`](crate::Controller::needs) names is asked for by the client of the writes. Each informer asks for itself: with its own
+//! The client of the writes asks for the permissions of [`needs`](crate::Controller::needs). Each informer asks for itself: with its own
 //! credentials, at its own server, with its selectors, and with the name of its object if it selects one by `metadata.name`, so that
 //! rules with `resourceNames` suffice. [`without_permission_check`](crate::Controller::without_permission_check) asks for nothing.
 //! Permissions that change later are not noticed.

@@ -130,7 +130,7 @@ impl Control {
         }
     }
 
-    /// A key is of no object. It is not reconciled, unless it is already.
+    /// The object of this key is gone, and another process sees to it: the key leaves the queue, unless it is being reconciled.
     pub fn forget(&mut self, now: Time, key: &ObjectKey) {
         self.queue.forget(now, key);
     }
@@ -195,7 +195,7 @@ impl Control {
         }
     }
 
-    /// Under which the writes are that a key waits for.
+    /// The entry of `writes` for which a key waits.
     fn scope(&self, key: &ObjectKey) -> Option<ObjectKey> {
         (!self.waits_for_all).then(|| key.clone())
     }

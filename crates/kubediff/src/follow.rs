@@ -373,7 +373,7 @@ impl Follow {
         self.served = served;
         self.tell(|standing| standing.trouble = None);
         if unavailable.is_empty() {
-            // One that comes again is new: all its objects are gone.
+            // A resource that comes again is new: all its objects are gone.
             self.followed.retain(|resource| self.served.contains(resource));
         }
         let gone: Vec<_> = self.targets.keys().filter(|target| !targets.contains(target)).cloned().collect();

@@ -126,7 +126,7 @@ impl Ledger {
         state.newest.push((resource.clone(), key, written));
     }
 
-    /// What this reconciliation wrote last: nothing if it deleted the object. `None` if it wrote none.
+    /// The last write of the object by this reconciliation: `Some(None)` if that deleted it, `None` if there is no write.
     pub(super) fn newest(&self, resource: &ResourceType, key: &ObjectKey) -> Option<Option<Written>> {
         let state = self.state();
         let written = state.newest.iter().find(|(of, one, _)| is_same(of, resource) && one == key);

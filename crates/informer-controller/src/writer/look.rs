@@ -13,7 +13,7 @@ use crate::owned::Owned;
 use crate::request;
 
 impl Writer {
-    /// What the server has of this incarnation of an object, and in which version. `None` if it is gone.
+    /// The owned fields of this incarnation of an object on the server, and their version. `None` if it is gone.
     ///
     /// The request is a list by name: it needs no permission that the object's informer does not need.
     pub(crate) async fn look<K: Resource<DynamicType = (), Scope: 'static>>(

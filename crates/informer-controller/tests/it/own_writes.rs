@@ -24,7 +24,7 @@ use testapi::{Patch, Verb};
 use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::support::{LONG, Stop, World, map, maps, secrets};
+use crate::support::{LONG, Stop, World, child, map, maps, secrets};
 use crate::wireless::Wireless;
 
 /// How a reconciler writes.
@@ -50,14 +50,7 @@ async fn one_child(state: Arc<State>, context: Context<ConfigMap>) -> Result<Out
     if !children.is_empty() {
         return Ok(Outcome::Done);
     }
-    let owner = informer::kube::Resource::controller_owner_ref(&**map, &());
-    let metadata = ObjectMeta {
-        namespace: map.key().namespace().map(str::to_owned),
-        generate_name: Some("child-".to_owned()),
-        owner_references: owner.map(|owner| vec![owner]),
-        ..ObjectMeta::default()
-    };
-    let child = Secret { metadata, ..Secret::default() };
+    let child = child(map);
     match state.way {
         Way::Context => context.writer().create(&child).await.map(drop)?,
         Way::Around => {

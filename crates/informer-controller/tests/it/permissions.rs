@@ -143,7 +143,7 @@ fn is_review(asked: &scripted::Asked) -> bool {
     asked.path.ends_with("/selfsubjectaccessreviews")
 }
 
-/// What was asked for, in the order of the text.
+/// The permissions that the client asked for, in the order of the text.
 fn reviews(log: &Log) -> Vec<Value> {
     let log = log.lock().unwrap();
     let reviews = log.iter().filter(|one| is_review(one));

@@ -115,7 +115,7 @@ async fn a_field_that_is_left_out_goes_also_after_another_write_of_the_same_run(
         let label = json!({ "metadata": { "labels": { "a": "b" } } });
         context.writer().patch(deployment, label).await?;
         context.writer().write_status(deployment, &available()).await?;
-        // What the last write has made is known, too.
+        // The result of the last write is known, too.
         context.writer().write_status(deployment, &available()).await.map(|written| written.is_some())
     })
     .await;

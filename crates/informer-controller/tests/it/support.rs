@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use informer::kube::Client;
 use informer::{BackoffConfig, ResourceVersion, SharedInformerFactory};
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Value, json};
 use testapi::faults::Matcher;
 use testapi::{Gvr, TestApi};
@@ -82,4 +84,16 @@ pub(crate) fn map(namespace: &str, name: &str) -> Value {
         "apiVersion": "v1", "kind": "ConfigMap",
         "metadata": { "namespace": namespace, "name": name }, "data": { "of": name },
     })
+}
+
+/// A secret that a config map controls, whose name the server chooses.
+pub(crate) fn child(of: &ConfigMap) -> Secret {
+    let owner = informer::kube::Resource::controller_owner_ref(of, &());
+    let metadata = ObjectMeta {
+        namespace: of.metadata.namespace.clone(),
+        generate_name: Some("child-".to_owned()),
+        owner_references: owner.map(|owner| vec![owner]),
+        ..ObjectMeta::default()
+    };
+    Secret { metadata, ..Secret::default() }
 }

@@ -85,8 +85,8 @@ impl Scopes {
 }
 
 /// The saved point of a scope: its own, or that of all namespaces.
-fn saved_of(feeds: &[SourcePoint], scope: &Scope) -> SourcePoint {
-    let of = |wanted: &Scope| feeds.iter().find(|source| source.scope == *wanted);
+fn saved_of(sources: &[SourcePoint], scope: &Scope) -> SourcePoint {
+    let of = |wanted: &Scope| sources.iter().find(|source| source.scope == *wanted);
     let found = of(scope).or_else(|| of(&Scope::All));
     found.map_or_else(
         || SourcePoint::nothing(scope.clone()),

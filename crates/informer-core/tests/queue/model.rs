@@ -91,6 +91,12 @@ impl Model {
         Some(item)
     }
 
+    pub(crate) fn forget(&mut self, now: u64, key: Key) {
+        self.advance(now);
+        self.ready.retain(|item| item.key != key);
+        self.delayed.retain(|item| item.key != key);
+    }
+
     pub(crate) fn done(&mut self, now: u64, key: Key) {
         self.advance(now);
         let Some(position) = self.in_process.iter().position(|running| running.key == key) else { return };

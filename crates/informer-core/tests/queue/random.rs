@@ -60,6 +60,12 @@ impl Both {
         self.model.done(self.now, key);
     }
 
+    fn forget(&mut self) {
+        let key = self.random.u32(0..self.keys);
+        self.queue.forget(time(self.now), &key);
+        self.model.forget(self.now, key);
+    }
+
     fn wait(&mut self) {
         self.now += self.random.u64(0..15);
         if self.random.bool() {
@@ -96,10 +102,11 @@ fn q1_q3_q4_q5_random_operations_agree_with_the_model() {
         let steps = if both.keys > 1_000 { 1_000 } else { 300 };
         for step in 0..steps {
             let adds = if step < steps / 2 { 15 } else { 1 };
-            match both.random.u32(0..adds + 5) {
+            match both.random.u32(0..adds + 6) {
                 0 => both.wait(),
                 1..=2 => both.take(),
                 3..=4 => both.done(),
+                5 => both.forget(),
                 _ => both.add(),
             }
             both.compare();

@@ -49,7 +49,7 @@ impl SharedHistory {
         })
     }
 
-    /// What was read at this number may read differently at a higher one: it was masked.
+    /// A record that was read at this number may be masked at a higher one.
     pub(crate) fn scrubs(&self) -> u64 {
         self.scrubs.load(Ordering::Acquire)
     }

@@ -104,7 +104,7 @@ struct Log {
 }
 
 impl Log {
-    /// A change around the path shows in its values whether it is one of the path: a whole map may have come, with this key or without.
+    /// A change above the path is one of it if its values have the path: a whole map may have come, with this key or without.
     fn wants(&self, record: &Record) -> bool {
         let (Some(pattern), Record::Change(record)) = (&self.path, record) else { return true };
         let is_at = |path: &String| path.parse().is_ok_and(|path: Path| pattern.covers(&path));

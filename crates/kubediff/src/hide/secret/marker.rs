@@ -94,7 +94,7 @@ fn written_out(text: &str) -> Option<String> {
     (rest > 0).then(|| written + text.get(rest..).unwrap_or_default())
 }
 
-/// How states of the cluster have a value that has something like a mark.
+/// A value as states of the cluster show it, if a part of it looks like a mark.
 pub(super) fn written_out_bytes(value: &[u8]) -> Option<Vec<u8>> {
     written_out(str::from_utf8(value).ok()?).map(String::into_bytes)
 }

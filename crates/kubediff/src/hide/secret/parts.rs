@@ -100,7 +100,7 @@ fn add_parts(value: &[u8], depth: usize, found: &mut Vec<Vec<u8>>) {
     }
 }
 
-/// What is between the quotes: `"..."/>` as the last attribute of an XML tag.
+/// The text between the quotes: `"..."/>` ends the last attribute of an XML tag.
 fn unquoted(text: &str) -> &str {
     let quote = text.chars().next().filter(|first| matches!(first, '"' | '\''));
     quote.and_then(|quote| text.split(quote).nth(1)).unwrap_or(text)
