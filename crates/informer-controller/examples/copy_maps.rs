@@ -9,9 +9,9 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
-use informer::kube::{Client, Config};
+use informer::kube::Config;
 use informer::{Index, Informer, InvalidSelector, Item, ObjectKey, SharedInformerFactory};
-use informer_controller::{Context, Controller, Failure, Outcome, Reconcile, with};
+use informer_controller::{Context, Controller, Failure, Outcome, Program, Reconcile, with};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
@@ -110,20 +110,23 @@ fn copy_maps(
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let config = Config::infer().await?;
-    let client = Client::try_from(config.clone())?;
-    let (controller, reconciler) = copy_maps(&SharedInformerFactory::new(config)?)?;
-    let stop = async { tokio::signal::ctrl_c().await.unwrap_or_default() };
-    Ok(controller.until(stop).run(client, reconciler).await?)
+    let (controller, reconciler) = copy_maps(&SharedInformerFactory::new(config.clone())?)?;
+    Ok(Program::new(config).run([controller.with(reconciler)]).await?)
 }
 
 #[cfg(test)]
+mod process;
+
+#[cfg(test)]
 mod tests {
+    use informer::kube::Client;
     use informer_controller_test::{Author, Env, Rehearsal, Rule};
     use serde_json::{Value, json};
     use testapi::faults::{Fault, Refusal};
     use testapi::{Gvr, Patch, TestApi, Verb};
     use tokio::sync::oneshot;
 
+    use super::process::Process;
     use super::*;
 
     fn map(namespace: &str, name: &str, labels: Value) -> Value {
@@ -134,9 +137,9 @@ mod tests {
     }
 
     /// The program, on a thread of its own so that a test can wait for its end.
-    struct Program(oneshot::Sender<()>, std::thread::JoinHandle<()>);
+    struct Running(oneshot::Sender<()>, std::thread::JoinHandle<()>);
 
-    impl Program {
+    impl Running {
         fn start(server: &TestApi) -> Result<Self, Box<dyn Error>> {
             let (stop, stopped) = oneshot::channel::<()>();
             let config = server.config();
@@ -177,7 +180,7 @@ mod tests {
             .faults()
             .on(Verb::Create.of("configmaps"))
             .once(Fault::CutAfter(testapi::faults::Bytes(0)));
-        let program = Program::start(&server)?;
+        let program = Running::start(&server)?;
         for namespace in ["back", "front"] {
             server.api().wait_for(&maps, namespace, "prices", |copy| copy["data"]["price"] == "7").await?;
         }
@@ -203,7 +206,7 @@ mod tests {
             "private",
             &Patch::Merge(json!({ "metadata": { "labels": all } })),
         )?;
-        let program = Program::start(&server)?;
+        let program = Running::start(&server)?;
         for namespace in ["back", "front", "new"] {
             server.api().wait_until_gone(&maps, namespace, "prices").await?;
         }
@@ -228,7 +231,7 @@ mod tests {
             .await?;
         let into_back = Verb::Create.of("configmaps").in_namespace("back");
         let refused = server.faults().on(into_back).always(Fault::Refuse(Refusal::Forbidden));
-        let program = Program::start(&server)?;
+        let program = Running::start(&server)?;
         for namespace in others {
             let copied = server.api().wait_for(&maps, namespace, "prices", |_| true);
             tokio::time::timeout(Duration::from_secs(10), copied).await??;
@@ -268,5 +271,24 @@ mod tests {
                 }
             }))
             .run();
+    }
+
+    /// No test by itself: `Process::start` runs it.
+    #[test]
+    fn as_a_process() -> Result<(), Box<dyn Error>> {
+        if Process::is_this() { main() } else { Ok(()) }
+    }
+
+    #[tokio::test]
+    #[cfg(unix)]
+    async fn sigterm_ends_it_without_an_error() -> Result<(), Box<dyn Error>> {
+        let server = TestApi::builder()
+            .objects([map("shop", "prices", json!({ "copy-to": "all" })), map("front", "other", json!({}))])
+            .start()
+            .await?;
+        let process = Process::start(&server)?;
+        server.api().wait_for(&Gvr::new("v1", "configmaps"), "front", "prices", |_| true).await?;
+        assert_eq!(process.terminate().await?, Some(0));
+        Ok(())
     }
 }

@@ -12,12 +12,14 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
-use informer::kube::{Client, Config};
+use informer::kube::Config;
 use informer::{
     Index, Informer, InvalidSelector, Item, ObjectKey, Selector, SharedInformerFactory, Snapshot,
 };
 use informer_controller::permissions::{Access, Verb};
-use informer_controller::{Context, Controller, Failure, Outcome, Reconcile, Watched, changed, with};
+use informer_controller::{
+    Context, Controller, Failure, Outcome, Program, Reconcile, Watched, changed, with,
+};
 use k8s_openapi::api::core::v1::{Namespace, Secret};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
@@ -137,20 +139,23 @@ fn copy_secrets(
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let config = Config::infer().await?;
-    let client = Client::try_from(config.clone())?;
-    let (controller, reconciler) = copy_secrets(&SharedInformerFactory::new(config)?)?;
-    let stop = async { tokio::signal::ctrl_c().await.unwrap_or_default() };
-    Ok(controller.until(stop).run(client, reconciler).await?)
+    let (controller, reconciler) = copy_secrets(&SharedInformerFactory::new(config.clone())?)?;
+    Ok(Program::new(config).run([controller.with(reconciler)]).await?)
 }
 
 #[cfg(test)]
+mod process;
+
+#[cfg(test)]
 mod tests {
+    use informer::kube::Client;
     use informer_controller_test::{Author, Env, Rehearsal, Rule};
     use serde_json::{Value, json};
     use testapi::faults::{Bytes, Fault, Refusal};
     use testapi::{Gvr, Patch, TestApi};
     use tokio::sync::oneshot;
 
+    use super::process::Process;
     use super::*;
 
     fn secrets() -> Gvr {
@@ -185,9 +190,9 @@ mod tests {
     }
 
     /// The program, on a thread of its own so that a test can wait for its end.
-    struct Program(oneshot::Sender<()>, std::thread::JoinHandle<()>);
+    struct Running(oneshot::Sender<()>, std::thread::JoinHandle<()>);
 
-    impl Program {
+    impl Running {
         fn start(server: &TestApi) -> Result<Self, Box<dyn Error>> {
             let (stop, stopped) = oneshot::channel::<()>();
             let config = server.config();
@@ -223,7 +228,7 @@ mod tests {
         let api = server.api();
         // The server creates the first copy, and its answer is lost.
         let lost = server.faults().on(testapi::Verb::Create.of("secrets")).once(Fault::CutAfter(Bytes(0)));
-        let program = Program::start(&server)?;
+        let program = Running::start(&server)?;
         for namespace in ["one", "two"] {
             let copy = api.wait_for(&secrets(), namespace, "prices", |_| true).await?;
             assert_eq!((&copy["data"]["price"], &copy["type"]), (&json!("Nw=="), &json!("Opaque")));
@@ -248,7 +253,7 @@ mod tests {
         api.delete(&secrets(), "vault", "prices")?;
         api.patch(&secrets(), "vault", "taken", &Patch::Merge(json!({ "metadata": shop() })))?;
         let before = api.get(&secrets(), "two", "taken")?;
-        let program = Program::start(&server)?;
+        let program = Running::start(&server)?;
         for namespace in ["two", "three"] {
             api.wait_until_gone(&secrets(), namespace, "prices").await?;
         }
@@ -262,7 +267,7 @@ mod tests {
     async fn a_copy_whose_source_has_another_type_is_made_again() -> Result<(), Box<dyn Error>> {
         let server =
             TestApi::builder().objects([namespace("one", "shop"), shared("vault", "prices")]).start().await?;
-        let program = Program::start(&server)?;
+        let program = Running::start(&server)?;
         server.api().wait_for(&secrets(), "one", "prices", |copy| copy["type"] == "Opaque").await?;
         server.api().delete(&secrets(), "vault", "prices")?;
         let mut other = shared("vault", "prices");
@@ -285,7 +290,7 @@ mod tests {
             .await?;
         let into_one = testapi::Verb::Create.of("secrets").in_namespace("one");
         let refused = server.faults().on(into_one).always(Fault::Refuse(Refusal::Forbidden));
-        let program = Program::start(&server)?;
+        let program = Running::start(&server)?;
         let copies = secrets();
         let copied = server.api().wait_for(&copies, "two", "prices", |_| true);
         tokio::time::timeout(Duration::from_secs(10), copied).await??;
@@ -323,5 +328,22 @@ mod tests {
                 }
             }))
             .run();
+    }
+
+    /// No test by itself: `Process::start` runs it.
+    #[test]
+    fn as_a_process() -> Result<(), Box<dyn Error>> {
+        if Process::is_this() { main() } else { Ok(()) }
+    }
+
+    #[tokio::test]
+    #[cfg(unix)]
+    async fn sigterm_ends_it_without_an_error() -> Result<(), Box<dyn Error>> {
+        let server =
+            TestApi::builder().objects([namespace("one", "shop"), shared("vault", "prices")]).start().await?;
+        let process = Process::start(&server)?;
+        server.api().wait_for(&secrets(), "one", "prices", |_| true).await?;
+        assert_eq!(process.terminate().await?, Some(0));
+        Ok(())
     }
 }

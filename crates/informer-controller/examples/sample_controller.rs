@@ -15,7 +15,7 @@ use informer::kube::{Config, Resource};
 use informer::{Informer, Item, SharedInformerFactory};
 use informer_controller::election::Election;
 use informer_controller::recorder::Event;
-use informer_controller::{Context, Controller, Failure, Outcome, Reconcile, with};
+use informer_controller::{Context, Controller, Failure, Outcome, Program, Reconcile, with};
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec};
 use k8s_openapi::api::core::v1::{Container, PodSpec, PodTemplateSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
@@ -126,9 +126,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let factory = SharedInformerFactory::new(config.clone())?;
     let election = Election::builder(config.clone(), "default", "sample-controller").build()?;
     let (controller, reconciler) = sample(&factory);
-    let stop = async { tokio::signal::ctrl_c().await.unwrap_or_default() };
-    Ok(controller.until(stop).run_elected(&election, config, reconciler).await?)
+    Ok(Program::new(config).election(&election).run([controller.with(reconciler)]).await?)
 }
+
+#[cfg(test)]
+mod process;
 
 #[cfg(test)]
 mod tests {
@@ -137,6 +139,7 @@ mod tests {
     use testapi::{Gvr, Patch, TestApi};
     use tokio::sync::oneshot;
 
+    use super::process::Process;
     use super::*;
 
     fn foos() -> Gvr {
@@ -263,5 +266,34 @@ mod tests {
             .rule(Rule::only_the_leader_writes("default/sample-controller"))
             .rule(Rule::at_most_per_owner(1, "Deployment"))
             .run();
+    }
+
+    /// No test by itself: `Process::start` runs it.
+    #[test]
+    fn as_a_process() -> Result<(), Box<dyn Error>> {
+        if Process::is_this() { main() } else { Ok(()) }
+    }
+
+    #[tokio::test]
+    #[cfg(unix)]
+    async fn sigterm_releases_the_lease_and_the_next_process_leads_within_two_seconds()
+    -> Result<(), Box<dyn Error>> {
+        let (deployments, leases) =
+            (Gvr::new("apps/v1", "deployments"), Gvr::new("coordination.k8s.io/v1", "leases"));
+        let is_held =
+            |lease: &Value| lease["spec"]["holderIdentity"].as_str().is_some_and(|holder| !holder.is_empty());
+        let server = TestApi::builder()
+            .objects([serde_json::to_value(Foo::crd())?, foo("one", "nginx")])
+            .start()
+            .await?;
+        let one = Process::start(&server)?;
+        server.api().wait_for(&deployments, "default", "nginx", |_| true).await?;
+        assert_eq!(one.terminate().await?, Some(0));
+        assert!(!is_held(&server.api().get(&leases, "default", "sample-controller")?));
+        let two = Process::start(&server)?;
+        let leads = server.api().wait_for(&leases, "default", "sample-controller", is_held);
+        tokio::time::timeout(std::time::Duration::from_secs(2), leads).await??;
+        assert_eq!(two.terminate().await?, Some(0));
+        Ok(())
     }
 }

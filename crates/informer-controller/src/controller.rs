@@ -1,6 +1,7 @@
 //! A controller: which objects it reconciles, what wakes it, and how it runs.
 
 mod run;
+mod runnable;
 
 use std::fmt;
 use std::future::Future;
@@ -10,7 +11,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use informer::kube::Client;
-use informer::{Informer, Item, ObjectKey, View};
+use informer::{Informer, Item, Object, ObjectKey, View};
 use informer_core::control::{Control, Retries};
 use informer_core::queue::{Config, Queue, RateLimiter, default_rate_limiter};
 
@@ -25,6 +26,7 @@ use crate::leadership::Leadership;
 use crate::permissions::{Access, Needs, Rules};
 use crate::reconcile::Reconcile;
 use crate::source::{self, Source, Watched};
+pub use runnable::Runnable;
 
 /// Reconciles the objects of an informer: it calls a [reconciler](Reconcile) for each object that has changed, and for each
 /// whose related objects have.
@@ -32,7 +34,7 @@ use crate::source::{self, Source, Watched};
 /// ```no_run
 /// use informer::SharedInformerFactory;
 /// use informer::kube::{Client, Config};
-/// use informer_controller::{Context, Controller, Outcome};
+/// use informer_controller::{Context, Controller, Outcome, stop_signal};
 /// use k8s_openapi::api::apps::v1::Deployment;
 /// use k8s_openapi::api::core::v1::ConfigMap;
 ///
@@ -47,7 +49,7 @@ use crate::source::{self, Source, Watched};
 /// Controller::new("example", &maps)
 ///     .reads(&deployments)
 ///     .workers(4)
-///     .until(async { tokio::signal::ctrl_c().await.unwrap_or_default() })
+///     .until(stop_signal())
 ///     .run(client, move |context: Context<ConfigMap>| {
 ///         let deployments = context.snapshot(&read);
 ///         async move {
@@ -205,8 +207,8 @@ impl<T: View> Controller<T> {
         self
     }
 
-    /// How long running reconciliations may take to end after [`until`](Self::until), and then their events to be sent. 30 s
-    /// by default. Reconciliations that take longer are dropped at their next `await`, events are lost.
+    /// How long running reconciliations may take to end after [`until`](Self::until), and then their events to be sent. 15 s
+    /// by default, so that a pod's 30 s suffice for the release of the lease, too. Reconciliations that take longer are dropped at their next `await`, events are lost.
     #[must_use]
     pub fn grace(mut self, limit: Duration) -> Self {
         self.settings.grace = limit;
@@ -282,7 +284,7 @@ impl<T: View> Controller<T> {
     ///
     /// Dropping the future drops the running reconciliations at their `await`.
     pub async fn run(self, client: Client, reconciler: impl Reconcile<T>) -> Result<(), RunError> {
-        run::run(self, Leadership::Alone(client), reconciler).await
+        self.run_as(Leadership::Alone(client), reconciler).await
     }
 
     /// As [`run`](Self::run), in several processes of which one reconciles: the others have synced their informers and wait
@@ -317,7 +319,8 @@ impl<T: View> Controller<T> {
     ///
     /// # Errors
     ///
-    /// As [`run`](Self::run), and when leadership can never be acquired: its lease is forbidden, for example.
+    /// As [`run`](Self::run), and when leadership can never be acquired: its lease is forbidden, for example, or another controller
+    /// of this process has the election. A [`Program`](crate::Program) runs several controllers with one.
     ///
     /// # Cancel safety
     ///
@@ -328,7 +331,43 @@ impl<T: View> Controller<T> {
         writes: impl Into<TermClient>,
         reconciler: impl Reconcile<T>,
     ) -> Result<(), RunError> {
-        run::run(self, Leadership::Elected(election.clone(), writes.into()), reconciler).await
+        self.run_as(Leadership::elected(election, writes.into())?, reconciler).await
+    }
+
+    /// The controller with its reconciler, for a [`Program`](crate::Program) to run.
+    pub fn with(self, reconciler: impl Reconcile<T>) -> Runnable {
+        Runnable::new(self, reconciler)
+    }
+
+    pub(crate) fn informers(&self) -> &[Informer<Object>] {
+        self.caches.informers()
+    }
+
+    /// One more event that ends the controller, and a bound of its grace period.
+    pub(crate) fn also_until(
+        mut self,
+        stop: impl Future<Output = ()> + Send + 'static,
+        grace: Duration,
+    ) -> Self {
+        self.settings.grace = self.settings.grace.min(grace);
+        let own = self.until;
+        self.until = async move {
+            tokio::select! {
+                biased;
+                () = own => {}
+                () = stop => {}
+            }
+        }
+        .boxed();
+        self
+    }
+
+    pub(crate) async fn run_as(
+        self,
+        leadership: Leadership,
+        reconciler: impl Reconcile<T>,
+    ) -> Result<(), RunError> {
+        run::run(self, leadership, reconciler).await
     }
 }
 
@@ -336,7 +375,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             sync_limit: Duration::from_secs(120),
-            grace: Duration::from_secs(30),
+            grace: Duration::from_secs(15),
             write_limit: Duration::from_secs(30),
             own_writes: Duration::from_secs(10),
             checks_permissions: true,

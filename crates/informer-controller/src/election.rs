@@ -51,7 +51,7 @@ mod error;
 pub(crate) mod lease;
 mod logic;
 pub(crate) mod marks;
-mod metrics;
+pub(crate) mod metrics;
 pub(crate) mod requests;
 mod status;
 mod term;
@@ -59,7 +59,7 @@ pub(crate) mod timing;
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::Stream;
@@ -125,6 +125,14 @@ impl Election {
         won.await.unwrap_or_else(|_| Err(ElectionError::shut_down()))
     }
 
+    /// Takes the candidate for controllers, until the claim is dropped.
+    pub(crate) fn claim(&self) -> Result<Claim, ElectionError> {
+        if self.shared.is_claimed.swap(true, Ordering::AcqRel) {
+            return Err(ElectionError::busy(self.shared.lease()));
+        }
+        Ok(Claim(self.shared.clone()))
+    }
+
     /// Labels and annotations of every later write of this candidate's lease. A lease that it holds is written at once.
     #[doc(hidden)]
     pub fn mark(&self, change: impl FnOnce(&mut Marks)) {
@@ -164,6 +172,15 @@ impl Election {
             is_leading: self.status().is_leading(),
             slow_renewals: self.shared.slow_renewals.load(Ordering::Relaxed),
         }
+    }
+}
+
+/// The place of controllers in an election: nobody else of this process has it.
+pub(crate) struct Claim(Arc<Shared>);
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        self.0.is_claimed.store(false, Ordering::Release);
     }
 }
 
@@ -313,6 +330,7 @@ impl ElectionBuilder {
             host: self.host,
             status: watch::Sender::new(ElectionStatus::default()),
             slow_renewals: AtomicU64::new(0),
+            is_claimed: AtomicBool::new(false),
             marks: watch::Sender::default(),
         };
         Ok(Election { shared: Arc::new(shared), candidate: Arc::new(Mutex::new(candidate)) })

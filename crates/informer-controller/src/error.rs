@@ -1,6 +1,7 @@
 //! Why a controller ended.
 
-use std::fmt;
+use std::net::SocketAddr;
+use std::{fmt, io};
 
 use informer::NotSynced;
 use informer::kube::client;
@@ -37,6 +38,10 @@ enum Why {
     Permissions(Rules),
     #[error("the controller has no client for its writes")]
     Client(#[source] client::Error),
+    #[error("the program cannot listen at {address}: {source}")]
+    Listen { address: SocketAddr, source: io::Error },
+    #[error("the program cannot listen to signals: {0}")]
+    Signals(#[source] io::Error),
 }
 
 impl RunError {
@@ -62,6 +67,14 @@ impl RunError {
 
     pub(crate) fn client(error: client::Error) -> Self {
         Self { why: Why::Client(error) }
+    }
+
+    pub(crate) fn listen(address: SocketAddr, source: io::Error) -> Self {
+        Self { why: Why::Listen { address, source } }
+    }
+
+    pub(crate) fn signals(error: io::Error) -> Self {
+        Self { why: Why::Signals(error) }
     }
 
     /// Why this process can never become the leader, if that is the reason.

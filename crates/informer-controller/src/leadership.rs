@@ -1,32 +1,58 @@
-//! Under which leadership a controller runs: without one, or elected.
+//! Whether a controller may write: always, for one that runs without others, or in a term that it shares with the controllers of its
+//! process.
+
+use std::sync::{Arc, Weak};
 
 use informer::kube::Client;
+use tokio::sync::Mutex;
 
-use crate::election::{Election, Term};
+use crate::election::{Claim, Election, Term};
 use crate::error::RunError;
 use crate::gate::{Loss, TermClient};
 
 /// How a controller comes to write.
+#[derive(Clone)]
 pub(crate) enum Leadership {
     /// It is the only one of its kind.
     Alone(Client),
-    /// It writes while it leads.
-    Elected(Election, TermClient),
+    /// It writes while this process leads.
+    Elected(Arc<Candidacy>),
+}
+
+/// The election of a process. Its controllers lead together.
+pub(crate) struct Candidacy {
+    election: Election,
+    writes: TermClient,
+    /// The term that they share, as long as one of them has it.
+    term: Mutex<Weak<Term>>,
+    _claim: Claim,
 }
 
 /// The right to write, until it is lost.
 pub(crate) struct Authority {
     client: Client,
     /// `None` if it is the only one of its kind.
-    term: Option<Term>,
+    term: Option<Arc<Term>>,
 }
 
 impl Leadership {
+    /// A place in an election.
+    ///
+    /// # Errors
+    ///
+    /// When another run in this process has it: its controllers would never reconcile.
+    pub(crate) fn elected(election: &Election, writes: TermClient) -> Result<Self, RunError> {
+        let claim = election.claim().map_err(RunError::election)?;
+        let candidacy =
+            Candidacy { election: election.clone(), writes, term: Mutex::default(), _claim: claim };
+        Ok(Self::Elected(Arc::new(candidacy)))
+    }
+
     /// A client of the same user, for requests that change nothing. No gate is below it.
     pub(crate) fn asking_client(&self) -> Result<Client, RunError> {
         match self {
             Self::Alone(client) => Ok(client.clone()),
-            Self::Elected(_, writes) => writes.asking().map_err(RunError::client),
+            Self::Elected(candidacy) => candidacy.writes.asking().map_err(RunError::client),
         }
     }
 
@@ -39,12 +65,25 @@ impl Leadership {
     pub(crate) async fn begin(&self) -> Result<Authority, RunError> {
         match self {
             Self::Alone(client) => Ok(Authority { client: client.clone(), term: None }),
-            Self::Elected(election, writes) => {
-                let term = election.acquire().await.map_err(RunError::election)?;
-                let client = term.client(writes.clone()).await.map_err(RunError::client)?;
+            Self::Elected(candidacy) => {
+                let term = candidacy.term().await?;
+                let client = term.client(candidacy.writes.clone()).await.map_err(RunError::client)?;
                 Ok(Authority { client, term: Some(term) })
             }
         }
+    }
+}
+
+impl Candidacy {
+    /// The term that lasts, or the next one.
+    async fn term(&self) -> Result<Arc<Term>, RunError> {
+        let mut current = self.term.lock().await;
+        if let Some(term) = current.upgrade().filter(|term| term.gate().is_open()) {
+            return Ok(term);
+        }
+        let term = Arc::new(self.election.acquire().await.map_err(RunError::election)?);
+        *current = Arc::downgrade(&term);
+        Ok(term)
     }
 }
 
@@ -61,9 +100,9 @@ impl Authority {
         }
     }
 
-    /// Gives the leadership up.
+    /// Gives the leadership up, if no other controller of this process has it.
     pub(crate) async fn end(self) {
-        if let Some(term) = self.term {
+        if let Some(term) = self.term.and_then(Arc::into_inner) {
             term.release().await;
         }
     }

@@ -26,6 +26,7 @@ mod once;
 mod owned;
 pub mod owners;
 pub mod permissions;
+mod program;
 pub mod queue;
 mod reconcile;
 pub mod recorder;
@@ -37,11 +38,12 @@ pub mod wait;
 mod writer;
 
 pub use context::Context;
-pub use controller::Controller;
+pub use controller::{Controller, Runnable};
 pub use error::RunError;
 pub use gate::TermClient;
 pub use handle::ControllerHandle;
 pub use host::{Clock, Host, SystemClock};
+pub use program::{Program, stop_signal};
 pub use reconcile::{Failure, Outcome, Reconcile, With, with};
 pub use source::Watched;
 pub use trigger::{Trigger, Triggers};
@@ -56,6 +58,11 @@ struct ControllersPage;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/from-client-go.md")]
 struct FromClientGoPage;
+
+/// The same.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 /// The same.
 #[cfg(doctest)]

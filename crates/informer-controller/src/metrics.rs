@@ -6,9 +6,10 @@ use informer_core::exposition::{
     self, Family, Kind, Labelled, Sample, Value, labelled, labels, one, seconds,
 };
 
+use crate::election::{self, ElectionMetrics};
 use crate::endings::Ending;
 
-pub use informer::metrics::Format;
+pub use informer::metrics::{FactoryMetrics, Format};
 pub use informer_core::Histogram;
 pub use informer_core::queue::Metrics as QueueNumbers;
 
@@ -56,8 +57,7 @@ impl ControllerMetrics {
     /// The metrics as text.
     pub fn to_text(&self, format: Format) -> String {
         let mut text = String::new();
-        exposition::write(&mut text, format, FAMILIES, std::slice::from_ref(&self.queue));
-        exposition::write(&mut text, format, RECONCILES, std::slice::from_ref(self));
+        write_controllers(&mut text, format, std::slice::from_ref(self));
         exposition::finish(&mut text, format);
         text
     }
@@ -67,6 +67,59 @@ impl Labelled for ControllerMetrics {
     fn labels(&self) -> &[(String, String)] {
         &self.queue.labels
     }
+}
+
+/// Metrics of everything that a program runs, as one text in which each family is once.
+///
+/// ```no_run
+/// # use informer_controller::{ControllerHandle, election::Election};
+/// # fn example(factory: informer::SharedInformerFactory, handle: ControllerHandle, election: Election) {
+/// use informer_controller::metrics::{Format, ProgramMetrics};
+///
+/// let all = ProgramMetrics::of(factory.metrics(), [handle.metrics()], [election.metrics()]);
+/// println!("{}", all.to_text(Format::OpenMetrics));
+/// # }
+/// ```
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct ProgramMetrics {
+    /// Those of its informers.
+    pub informers: FactoryMetrics,
+    /// Those of its controllers.
+    pub controllers: Vec<ControllerMetrics>,
+    /// Those of its elections.
+    pub elections: Vec<ElectionMetrics>,
+}
+
+impl ProgramMetrics {
+    /// Joins metrics. Controllers of one name get a number in the label `queue`, because no two series may have the same labels.
+    pub fn of(
+        informers: FactoryMetrics,
+        controllers: impl IntoIterator<Item = ControllerMetrics>,
+        elections: impl IntoIterator<Item = ElectionMetrics>,
+    ) -> Self {
+        let mut controllers: Vec<_> = controllers.into_iter().collect();
+        labels::tell_apart(controllers.iter_mut().map(|one| &mut one.queue.labels), "queue");
+        Self { informers, controllers, elections: elections.into_iter().collect() }
+    }
+
+    /// The metrics as text.
+    pub fn to_text(&self, format: Format) -> String {
+        let mut text = String::new();
+        self.informers.write(&mut text, format);
+        write_controllers(&mut text, format, &self.controllers);
+        if !self.elections.is_empty() {
+            election::metrics::write(&mut text, format, &self.elections);
+        }
+        exposition::finish(&mut text, format);
+        text
+    }
+}
+
+fn write_controllers(text: &mut String, format: Format, controllers: &[ControllerMetrics]) {
+    let queues: Vec<_> = controllers.iter().map(|one| one.queue.clone()).collect();
+    exposition::write(text, format, FAMILIES, &queues);
+    exposition::write(text, format, RECONCILES, controllers);
 }
 
 const RECONCILES: &[Family<ControllerMetrics>] = &[Family {

@@ -11,7 +11,7 @@ use futures_util::StreamExt;
 use informer::kube::{Config, Resource};
 use informer::share::{Share, ShareBy};
 use informer::{Informer, SharedInformerFactory};
-use informer_controller::{Context, Controller, Failure, Outcome, Reconcile, with};
+use informer_controller::{Context, Controller, Failure, Outcome, Reconcile, stop_signal, with};
 use informer_shards::{BoxError, Shards, ShardsBuilder};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -70,8 +70,7 @@ async fn member(
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let stop = async { tokio::signal::ctrl_c().await.unwrap_or_default() };
-    member(Config::infer().await?, |options| options, stop).await
+    member(Config::infer().await?, |options| options, stop_signal()).await
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use informer_core::reflector::Status;
 use informer_core::{ObjectKey, ResourceVersion, Scope, Uid, View};
 
 use crate::inner::ending::NotEnded;
-use crate::inner::metrics::InformerMetrics;
+use crate::inner::metrics::{FactoryMetrics, InformerMetrics};
 use crate::inner::sync::NotSynced;
 use crate::inner::wait::{Goal, NotReached, wait_for};
 use crate::inner::{Core, Lifeline};
@@ -587,5 +587,20 @@ impl<T: View> Changes<T> {
     /// The informer whose changes these are.
     pub fn informer(&self) -> Informer<T> {
         Informer { handle: self.handle().clone() }
+    }
+}
+
+impl FactoryMetrics {
+    /// The metrics of some informers, which may be of several factories.
+    ///
+    /// ```no_run
+    /// # fn example(pods: informer::Informer<k8s_openapi::api::core::v1::Pod>) {
+    /// use informer::metrics::{FactoryMetrics, Format};
+    ///
+    /// println!("{}", FactoryMetrics::of_informers([&pods]).to_text(Format::OpenMetrics));
+    /// # }
+    /// ```
+    pub fn of_informers<'a, T: View>(informers: impl IntoIterator<Item = &'a Informer<T>>) -> Self {
+        Self::of_cores(informers.into_iter().map(|informer| &**informer.core()))
     }
 }

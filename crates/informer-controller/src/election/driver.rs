@@ -1,7 +1,7 @@
 //! Carries out what the logic decides: waits, sends, opens and closes the gate, notifies observers.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use informer_core::Time;
 use tokio::sync::{OwnedMutexGuard, oneshot, watch};
@@ -27,6 +27,8 @@ pub(super) struct Shared {
     pub(super) status: watch::Sender<ElectionStatus>,
     pub(super) slow_renewals: AtomicU64,
     pub(super) marks: watch::Sender<Marks>,
+    /// Whether controllers of this process have it.
+    pub(super) is_claimed: AtomicBool,
 }
 
 /// Where the caller of `acquire` waits.
@@ -41,6 +43,8 @@ pub(super) struct Driver {
     gate: Option<Gate>,
     /// Why the last request has failed.
     problem: Option<String>,
+    /// The leader for whom the candidate waits, as the log has it.
+    awaited: Option<String>,
     marks: watch::Receiver<Marks>,
 }
 
@@ -48,7 +52,7 @@ impl Driver {
     pub(super) fn new(shared: Arc<Shared>, mut candidate: OwnedMutexGuard<Candidate>) -> Self {
         let command = candidate.wake(shared.host.time(), shared.wall());
         let marks = shared.marks.subscribe();
-        Self { shared, candidate, command, gate: None, problem: None, marks }
+        Self { shared, candidate, command, gate: None, problem: None, awaited: None, marks }
     }
 
     /// Waits until the candidate leads, and renews its lease until the term is over.
@@ -102,6 +106,18 @@ impl Driver {
                 }
                 self.answered(self.shared.host.time(), Answer::Unknown, Some(error.to_string()));
             }
+            self.tell_of_wait();
+        }
+    }
+
+    /// Logs once for whom the candidate waits.
+    fn tell_of_wait(&mut self) {
+        let leader = self.candidate.seen().and_then(|(_, leader)| leader);
+        if leader != self.awaited {
+            if let Some(leader) = leader.as_ref().filter(|leader| **leader != self.shared.identity) {
+                tracing::info!(lease = self.shared.lease(), leader, "another process leads; waiting");
+            }
+            self.awaited = leader;
         }
     }
 

@@ -30,6 +30,10 @@ enum Kind {
     Refused { lease: String, status: ApiStatus },
     #[error("the lease {lease} is malformed (at line {line}, column {column}): correct or delete it")]
     Malformed { lease: String, line: usize, column: usize },
+    #[error(
+        "the controllers of another run in this process have the election of the lease {0}: give them all to one `Program`"
+    )]
+    Busy(String),
     #[error("the runtime of the election has been shut down")]
     ShutDown,
 }
@@ -55,6 +59,11 @@ impl ElectionError {
         matches!(*self.0, Kind::Malformed { .. })
     }
 
+    /// Whether other controllers of this process have the election.
+    pub fn is_busy(&self) -> bool {
+        matches!(*self.0, Kind::Busy(_))
+    }
+
     /// The server's refusal, if there is one.
     pub fn api_status(&self) -> Option<&ApiStatus> {
         match &*self.0 {
@@ -68,6 +77,10 @@ impl ElectionError {
 
     pub(super) fn invalid(reason: impl Into<String>) -> Self {
         Kind::Invalid(reason.into()).into()
+    }
+
+    pub(super) fn busy(lease: String) -> Self {
+        Kind::Busy(lease).into()
     }
 
     pub(super) fn shut_down() -> Self {

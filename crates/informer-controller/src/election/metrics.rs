@@ -1,8 +1,7 @@
 //! The metrics of an election, under client-go's names.
 
-use std::fmt::Write;
-
 use informer::metrics::Format;
+use informer_core::exposition::{self, Family, Kind, Labelled, one};
 
 /// The metrics of one election at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,32 +25,49 @@ impl ElectionMetrics {
     /// # }
     /// ```
     pub fn to_text(&self, format: Format) -> String {
-        let name: String = self.name.chars().flat_map(escaped).collect();
         let mut text = String::new();
-        let mut family = |metric: &str, kind: &str, help: &str, value: u64| {
-            // In OpenMetrics a counter's family has no `_total`.
-            let of = match format {
-                Format::OpenMetrics => metric.trim_end_matches("_total"),
-                _ => metric,
-            };
-            let _ =
-                writeln!(text, "# HELP {of} {help}\n# TYPE {of} {kind}\n{metric}{{name=\"{name}\"}} {value}");
-        };
-        let leading = u64::from(self.is_leading);
-        family("leader_election_master_status", "gauge", "Whether this candidate leads.", leading);
-        let slow = "Renewals that needed a further look at the lease.";
-        family("leader_election_slowpath_total", "counter", slow, self.slow_renewals);
-        if format == Format::OpenMetrics {
-            text.push_str("# EOF\n");
-        }
+        write(&mut text, format, std::slice::from_ref(self));
+        exposition::finish(&mut text, format);
         text
     }
 }
 
-fn escaped(character: char) -> impl Iterator<Item = char> {
-    let escape = matches!(character, '"' | '\\').then_some('\\');
-    escape.into_iter().chain([if character == '\n' { ' ' } else { character }])
+/// Appends the metrics of several elections. Leases of one name, in several namespaces or clusters, get a number in the label `lease`.
+pub(crate) fn write(text: &mut String, format: Format, elections: &[ElectionMetrics]) {
+    let shown = |metrics: &ElectionMetrics| Shown {
+        labels: vec![("name".to_owned(), metrics.name.clone())],
+        metrics: metrics.clone(),
+    };
+    let mut all: Vec<_> = elections.iter().map(shown).collect();
+    exposition::labels::tell_apart(all.iter_mut().map(|one| &mut one.labels), "lease");
+    exposition::write(text, format, FAMILIES, &all);
 }
+
+struct Shown {
+    labels: Vec<(String, String)>,
+    metrics: ElectionMetrics,
+}
+
+impl Labelled for Shown {
+    fn labels(&self) -> &[(String, String)] {
+        &self.labels
+    }
+}
+
+const FAMILIES: &[Family<Shown>] = &[
+    Family {
+        name: "leader_election_master_status",
+        kind: Kind::Gauge,
+        help: "Whether this candidate leads.",
+        samples: |shown| one(u64::from(shown.metrics.is_leading)),
+    },
+    Family {
+        name: "leader_election_slowpath_total",
+        kind: Kind::Counter,
+        help: "Renewals that needed a further look at the lease.",
+        samples: |shown| one(shown.metrics.slow_renewals),
+    },
+];
 
 #[cfg(test)]
 mod tests {

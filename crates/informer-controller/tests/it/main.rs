@@ -12,6 +12,7 @@ mod names;
 mod own_writes;
 mod permissions;
 mod predicates;
+mod programs;
 mod scripted;
 mod statuses;
 mod storms;

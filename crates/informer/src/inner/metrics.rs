@@ -17,6 +17,7 @@ use informer_core::{HotSet, ResourceVersion, Time};
 
 use crate::inner::counters::lowest_free;
 use crate::inner::{Core, Lifeline};
+use crate::options::cooling::Hot;
 use crate::options::resource::ResourceType;
 use crate::options::selection::Selection;
 use crate::options::settings::Representation;
@@ -168,14 +169,33 @@ impl FactoryMetrics {
         let mut informers: Vec<_> =
             informers.iter().map(|informer| InformerMetrics::of(informer.core())).collect();
         informers.sort_by(|one, other| one.labels.cmp(&other.labels));
-        let hot = HotMetrics {
+        Self { informers, hot: vec![HotMetrics::of(hot)] }
+    }
+
+    /// The metrics of the informers that these are.
+    pub(crate) fn of_cores<'a>(cores: impl IntoIterator<Item = &'a Core>) -> Self {
+        let mut all = Self::default();
+        let mut sets: Vec<&Arc<Hot>> = Vec::new();
+        for core in cores {
+            all.informers.push(InformerMetrics::of(core));
+            if !sets.iter().any(|set| Arc::ptr_eq(set, &core.settings.hot)) {
+                sets.push(&core.settings.hot);
+                all.hot.push(HotMetrics::of(&core.settings.hot.set));
+            }
+        }
+        all.told_apart()
+    }
+}
+
+impl HotMetrics {
+    fn of(set: &HotSet) -> Self {
+        Self {
             labels: vec![("factory".to_owned(), "1".to_owned())],
-            bytes: hot.bytes(),
-            bound: hot.bound(),
-            hits: hot.hits(),
-            misses: hot.misses(),
-        };
-        Self { informers, hot: vec![hot] }
+            bytes: set.bytes(),
+            bound: set.bound(),
+            hits: set.hits(),
+            misses: set.misses(),
+        }
     }
 }
 

@@ -14,10 +14,16 @@ impl FactoryMetrics {
     /// The metrics as text. Handlers of one informer with the same name are added up.
     pub fn to_text(&self, format: Format) -> String {
         let mut text = String::new();
-        exposition::write(&mut text, format, FAMILIES, &self.informers);
-        exposition::write(&mut text, format, HOT_FAMILIES, &self.hot);
+        self.write(&mut text, format);
         exposition::finish(&mut text, format);
         text
+    }
+
+    /// The same without the end mark, for texts that have more.
+    #[doc(hidden)]
+    pub fn write(&self, text: &mut String, format: Format) {
+        exposition::write(text, format, FAMILIES, &self.informers);
+        exposition::write(text, format, HOT_FAMILIES, &self.hot);
     }
 }
 
