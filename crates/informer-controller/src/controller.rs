@@ -2,6 +2,7 @@
 
 mod run;
 mod runnable;
+mod telling;
 
 use std::fmt;
 use std::future::Future;
@@ -70,6 +71,21 @@ pub use runnable::Runnable;
 ///   (Q7).
 /// - The objects of the initial list, and resyncs, wait behind changes, without starving (Q5).
 /// - A panic of the reconciler is a failure of that object, which is tried again.
+///
+/// # Spans
+///
+/// Each reconciliation runs in a span of [`tracing`], `reconcile`, of the level INFO. Its fields are `controller`, `key`, `causes`,
+/// `attempt` (1, and one more for each failure in a row) and `result`. Log lines of the reconciler are in it. At its end comes
+/// an event of the level DEBUG with the duration. A failure is a WARN with `error`, `attempt` and `retry_in`, a repetition of the same error a
+/// DEBUG. A subscriber of the program sends the spans wherever it likes, such as `tracing_opentelemetry::layer()` to OpenTelemetry:
+///
+/// ```no_run
+/// use tracing_subscriber::layer::SubscriberExt;
+/// use tracing_subscriber::util::SubscriberInitExt;
+///
+/// // Here `.with(tracing_opentelemetry::layer().with_tracer(tracer))` joins the others.
+/// tracing_subscriber::registry().with(tracing_subscriber::fmt::layer()).init();
+/// ```
 pub struct Controller<T> {
     name: Arc<str>,
     primary: Watched<T>,
@@ -86,6 +102,7 @@ pub struct Controller<T> {
 struct Settings {
     sync_limit: Duration,
     grace: Duration,
+    reconcile_limit: Option<Duration>,
     write_limit: Duration,
     own_writes: Duration,
     checks_permissions: bool,
@@ -218,6 +235,15 @@ impl<T: View> Controller<T> {
     /// The limit that [`grace`](Self::grace) sets.
     pub fn grace_limit(&self) -> Duration {
         self.settings.grace
+    }
+
+    /// How long a reconciliation may take; without a limit by default. One that takes longer is dropped at its `await` and counts as a
+    /// failure of its object: a request that hangs occupies no worker for good. The metric `controller_reconciles_total` has the result
+    /// `timed_out`.
+    #[must_use]
+    pub fn reconcile_limit(mut self, limit: Duration) -> Self {
+        self.settings.reconcile_limit = Some(limit);
+        self
     }
 
     /// How long the server may take to answer a write. 30 s by default.
@@ -376,6 +402,7 @@ impl Default for Settings {
         Self {
             sync_limit: Duration::from_secs(120),
             grace: Duration::from_secs(15),
+            reconcile_limit: None,
             write_limit: Duration::from_secs(30),
             own_writes: Duration::from_secs(10),
             checks_permissions: true,

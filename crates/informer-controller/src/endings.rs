@@ -8,6 +8,7 @@ pub(crate) enum Ending {
     Done,
     Again,
     Failed,
+    TimedOut,
     GaveUp,
     Panicked,
     Interrupted,
@@ -16,10 +17,11 @@ pub(crate) enum Ending {
 }
 
 impl Ending {
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Done,
         Self::Again,
         Self::Failed,
+        Self::TimedOut,
         Self::GaveUp,
         Self::Panicked,
         Self::Interrupted,
@@ -32,6 +34,7 @@ impl Ending {
             Self::Done => "done",
             Self::Again => "again",
             Self::Failed => "failed",
+            Self::TimedOut => "timed_out",
             Self::GaveUp => "gave_up",
             Self::Panicked => "panicked",
             Self::Interrupted => "interrupted",

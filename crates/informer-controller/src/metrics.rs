@@ -44,7 +44,7 @@ impl QueueMetrics {
 pub struct ControllerMetrics {
     /// The queue's.
     pub queue: QueueMetrics,
-    /// The number of reconciliations by result: `done`, `again`, `failed`, `gave_up`, `panicked`, `interrupted`; `put_off`
+    /// The number of reconciliations by result: `done`, `again`, `failed`, `timed_out`, `gave_up`, `panicked`, `interrupted`; `put_off`
     /// counts those that did not begin because a cache lacked the controller's last write.
     pub reconciles: Vec<(&'static str, u64)>,
 }

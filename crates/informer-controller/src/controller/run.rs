@@ -12,8 +12,10 @@ use informer::kube::Client;
 use informer::{Object, ObjectKey, View};
 use informer_core::control::{End, Retries, Step, Work};
 use tokio::task::{Id, JoinError, JoinSet};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
+use tracing::Instrument;
 
+use super::telling::{Failures, Told};
 use super::{Controller, Settings};
 use crate::caches::{Caches, Reflected};
 use crate::confirmed::Confirmed;
@@ -34,6 +36,8 @@ use crate::writer::Writer;
 /// How a reconciliation ended, as its task saw it.
 enum Ended {
     Returned(Result<Outcome, Failure>),
+    /// It took longer than the controller's limit.
+    TimedOut,
     Panicked,
 }
 
@@ -41,6 +45,7 @@ enum Ended {
 struct Running {
     work: Work,
     writer: Writer,
+    told: Told,
 }
 
 /// The closed list of events that wake the loop.
@@ -73,6 +78,7 @@ struct Loop<T, R> {
     tasks: JoinSet<Ended>,
     running: HashMap<Id, Running>,
     retries: Retries,
+    failures: Failures,
     awaited: FuturesUnordered<BoxFuture<'static, (ObjectKey, Reflected)>>,
 }
 
@@ -141,6 +147,7 @@ pub(super) async fn run<T: View>(
         tasks: JoinSet::new(),
         running: HashMap::new(),
         retries,
+        failures: Failures::default(),
         awaited: FuturesUnordered::new(),
     };
     loop {
@@ -286,9 +293,12 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
             self.confirmed.clone(),
         );
         self.seed = self.seed.wrapping_add(1);
+        let failures = self.retries.failures(&work.key);
+        let told = Told::begin(&self.name, &work, failures);
+        let (span, limit) = (told.span(), self.settings.reconcile_limit);
         let shared = Arc::new(Shared {
             triggers: Triggers::from_bits(work.causes),
-            failures: self.retries.failures(&work.key),
+            failures,
             caches: self.caches.clone(),
             snapshots,
             writer: writer.clone(),
@@ -308,13 +318,16 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
                     Err(error) => Err(Failure::give_up(error)),
                 }
             };
-            match AssertUnwindSafe(reconciling).catch_unwind().await {
-                Ok(result) => Ended::Returned(result),
-                Err(_) => Ended::Panicked,
-            }
+            let limited = async {
+                match limit {
+                    Some(limit) => timeout(limit, reconciling).await.map_or(Ended::TimedOut, Ended::Returned),
+                    None => Ended::Returned(reconciling.await),
+                }
+            };
+            AssertUnwindSafe(limited).catch_unwind().await.unwrap_or(Ended::Panicked)
         };
-        let task = self.tasks.spawn(task);
-        self.running.insert(task.id(), Running { work, writer });
+        let task = self.tasks.spawn(task.instrument(span));
+        self.running.insert(task.id(), Running { work, writer, told });
     }
 
     fn ended(&mut self, ended: Result<(Id, Ended), JoinError>) {
@@ -324,37 +337,42 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
             // Panics are caught in the task, except those of a drop.
             Err(error) => (error.id(), Ended::Panicked),
         };
-        let Some(Running { work, writer, .. }) = self.running.remove(&id) else { return };
-        let (name, key) = (&self.name, &work.key);
+        let Some(Running { work, writer, told }) = self.running.remove(&id) else { return };
+        let key = &work.key;
         let (ending, end) = match ended {
             Ended::Returned(Ok(Outcome::Done)) => {
-                self.retries.settled(key);
+                self.settled(key);
                 (Ending::Done, End::Settled)
             }
             Ended::Returned(Ok(Outcome::After(delay))) => {
-                self.retries.settled(key);
+                self.settled(key);
                 (Ending::Again, End::Again(delay, again(&work, Trigger::Again)))
             }
             Ended::Returned(Err(failure)) if failure.gives_up() => {
-                tracing::error!(controller = %name, %key, error = %failure, "given up until the next change");
-                self.retries.settled(key);
+                tracing::error!(parent: told.span(), error = %failure, "given up until the next change");
+                self.settled(key);
                 (Ending::GaveUp, End::Settled)
             }
-            Ended::Returned(Err(failure)) => {
-                tracing::warn!(controller = %name, %key, error = %failure, "failed; tried again later");
-                (Ending::Failed, self.retry(&work))
+            Ended::Returned(Err(failure)) => (Ending::Failed, self.retry(&work, &told, &failure.to_string())),
+            Ended::TimedOut => {
+                (Ending::TimedOut, self.retry(&work, &told, "the reconciliation took longer than its limit"))
             }
-            Ended::Panicked => {
-                tracing::error!(controller = %name, %key, "the reconciler panicked; tried again later");
-                (Ending::Panicked, self.retry(&work))
-            }
+            Ended::Panicked => (Ending::Panicked, self.retry(&work, &told, "the reconciler panicked")),
         };
+        told.end(ending);
         self.inbox.endings.count(ending);
         self.inbox.control().finished(self.inbox.now(), &work, end, writer.end());
     }
 
-    fn retry(&mut self, work: &Work) -> End {
-        End::Again(self.retries.failed(self.inbox.now(), &work.key), again(work, Trigger::Retry))
+    fn settled(&mut self, key: &ObjectKey) {
+        self.retries.settled(key);
+        self.failures.settled(key);
+    }
+
+    fn retry(&mut self, work: &Work, told: &Told, error: &str) -> End {
+        let delay = self.retries.failed(self.inbox.now(), &work.key);
+        self.failures.tell(told, &work.key, error, delay);
+        End::Again(delay, again(work, Trigger::Retry))
     }
 
     fn not_written(&mut self, key: &ObjectKey, delay: Duration) {
@@ -377,8 +395,9 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
 
     /// A reconciliation was cut off.
     fn interrupted(&mut self, id: Id) {
-        let Some(Running { mut work, writer, .. }) = self.running.remove(&id) else { return };
+        let Some(Running { mut work, writer, told }) = self.running.remove(&id) else { return };
         work.causes |= Triggers::from(Trigger::Interrupted).bits();
+        told.end(Ending::Interrupted);
         self.inbox.endings.count(Ending::Interrupted);
         self.inbox.control().interrupted(self.inbox.now(), &work, writer.end());
     }
@@ -398,7 +417,7 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
                 self.ended(ended);
             }
         };
-        if tokio::time::timeout(grace, all).await.is_err() {
+        if timeout(grace, all).await.is_err() {
             let left = self.tasks.len();
             tracing::warn!(controller = %self.name, left, "reconciliations did not end in time and were dropped");
             self.tasks.shutdown().await;

@@ -17,6 +17,7 @@ mod scripted;
 mod statuses;
 mod storms;
 mod support;
+mod telling;
 mod traps;
 mod waiting;
 mod wireless;
