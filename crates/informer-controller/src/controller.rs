@@ -204,6 +204,14 @@ impl<T: View> Controller<T> {
         self
     }
 
+    /// A change waits so long for further ones of its object: all of them lead to one reconciliation. The wait begins with the first
+    /// one, so an object that changes all the time is reconciled, too. Without a wait by default.
+    #[must_use]
+    pub fn debounce(self, wait: Duration) -> Self {
+        self.inbox.control().set_debounce(wait);
+        self
+    }
+
     /// A handle to the controller, for the time when it runs.
     pub fn handle(&self) -> ControllerHandle {
         ControllerHandle::new(self.name.clone(), self.inbox.clone())

@@ -34,6 +34,8 @@ pub struct Control {
     written: u64,
     /// Whether every key waits for the writes of all.
     waits_for_all: bool,
+    /// How long a change waits for further ones of its key.
+    debounce: Option<Duration>,
     /// The number of keys with writes at which the reflected ones are forgotten.
     forget_at: usize,
     /// Keys that were taken and have not begun: the writes up to a number are awaited, or have arrived.
@@ -102,6 +104,7 @@ impl Control {
             writes: HashMap::new(),
             written: 0,
             waits_for_all: false,
+            debounce: None,
             forget_at: FEW_WRITES,
             aside: HashMap::new(),
             ready: VecDeque::new(),
@@ -121,12 +124,20 @@ impl Control {
         self.waits_for_all = true;
     }
 
+    /// From now on a change waits so long for further ones of its key, unless it waits behind others anyway (a priority below 0).
+    pub fn set_debounce(&mut self, wait: Duration) {
+        self.debounce = Some(wait);
+    }
+
     /// A key has changed.
     pub fn changed(&mut self, now: Time, key: ObjectKey, causes: u32, priority: i32) {
         match self.aside.get_mut(&key) {
             // Its reconciliation has not begun, and covers this change.
             Some((work, _)) => work.causes |= causes,
-            None => self.queue.add(now, key, Add { priority, marks: causes, after: None }),
+            None => {
+                let after = self.debounce.filter(|_| priority >= 0);
+                self.queue.add(now, key, Add { priority, marks: causes, after });
+            }
         }
     }
 

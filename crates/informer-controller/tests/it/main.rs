@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 mod coming_from;
+mod debounce;
 mod ending;
 mod events;
 mod finalizers;
