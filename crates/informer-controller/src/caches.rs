@@ -1,6 +1,6 @@
 //! The caches that a controller reads, and whether they reflect what it wrote.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,11 +16,14 @@ use informer_core::control::{CacheStates, Found, OwnWrite};
 use tokio::time::Instant;
 
 use crate::request;
+use crate::source::Watched;
 
 /// The informers of a controller, each once.
 #[derive(Default)]
 pub(crate) struct Caches {
     informers: Vec<Informer<Object>>,
+    /// The numbers of those whose objects are of another cluster: they reflect no write.
+    elsewhere: HashSet<usize>,
     /// For the cache of that number, its objects by the uid of the owner that controls them.
     by_owner: Vec<(usize, Index<Object, Uid>)>,
     probes: tokio::sync::Mutex<Probes>,
@@ -48,11 +51,20 @@ impl Caches {
         })
     }
 
+    /// Adds the informer of a source.
+    pub(crate) fn add_watched<U: View>(&mut self, watched: &Watched<U>) -> usize {
+        let number = self.add(&watched.informer);
+        if watched.is_elsewhere {
+            self.elsewhere.insert(number);
+        }
+        number
+    }
+
     /// Adds an informer whose objects are looked up by the uid of the owner that controls them.
-    pub(crate) fn add_owned<U: View>(&mut self, informer: &Informer<U>) {
-        let number = self.add(informer);
+    pub(crate) fn add_owned<U: View>(&mut self, watched: &Watched<U>) {
+        let number = self.add_watched(watched);
         if self.by_owner.iter().all(|(of, _)| *of != number) {
-            self.by_owner.push((number, informer.cast().add_controller_index()));
+            self.by_owner.push((number, watched.informer.cast().add_controller_index()));
         }
     }
 
@@ -118,11 +130,12 @@ impl Caches {
             || matches!(informer.lister().get(key.as_str()), Ok(Some(_)))
     }
 
-    /// The caches of a resource, whatever their selections and versions.
+    /// The caches of a resource in the cluster that the controller writes to, whatever their selections and versions.
     pub(crate) fn of(&self, resource: &ResourceType) -> impl Iterator<Item = usize> {
         self.informers.iter().enumerate().filter_map(move |(number, informer)| {
             let of = informer.resource();
-            (of.group == resource.group && of.plural == resource.plural).then_some(number)
+            let is_it = of.group == resource.group && of.plural == resource.plural;
+            (is_it && !self.elsewhere.contains(&number)).then_some(number)
         })
     }
 

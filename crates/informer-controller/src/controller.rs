@@ -115,7 +115,7 @@ impl<T: View> Controller<T> {
     pub fn new(name: &str, objects: impl Into<Watched<T>>) -> Self {
         let primary = objects.into();
         let mut caches = Caches::default();
-        caches.add(&primary.informer);
+        caches.add_watched(&primary);
         Self {
             name: name.into(),
             primary,
@@ -137,7 +137,7 @@ impl<T: View> Controller<T> {
     #[must_use]
     pub fn owns<U: View>(mut self, objects: impl Into<Watched<U>>) -> Self {
         let watched = objects.into();
-        self.caches.add_owned(&watched.informer);
+        self.caches.add_owned(&watched);
         self.sources.push(source::owned(watched, self.primary.informer.resource()));
         self
     }
@@ -163,15 +163,15 @@ impl<T: View> Controller<T> {
         keys: impl Fn(&Item<U>) -> I + Send + Sync + 'static,
     ) -> Self {
         let watched = objects.into();
-        self.caches.add(&watched.informer);
+        self.caches.add_watched(&watched);
         self.sources.push(source::mapped(watched, keys));
         self
     }
 
     /// Gives reconciliations a snapshot of another informer, whose changes wake nothing.
     #[must_use]
-    pub fn reads<U: View>(mut self, informer: &Informer<U>) -> Self {
-        self.caches.add(informer);
+    pub fn reads<U: View>(mut self, objects: impl Into<Watched<U>>) -> Self {
+        self.caches.add_watched(&objects.into());
         self
     }
 

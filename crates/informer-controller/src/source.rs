@@ -34,12 +34,32 @@ const NORMAL: i32 = 0;
 pub struct Watched<U> {
     pub(crate) informer: Informer<U>,
     when: Option<Predicate<U>>,
+    pub(crate) is_elsewhere: bool,
 }
 
 impl<U: View> Watched<U> {
     /// All changes of an informer.
     pub fn of(informer: &Informer<U>) -> Self {
-        Self { informer: informer.clone(), when: None }
+        Self { informer: informer.clone(), when: None, is_elsewhere: false }
+    }
+
+    /// The objects are of another cluster than the one that the controller writes to: no reconciliation waits until they reflect its
+    /// writes.
+    ///
+    /// ```no_run
+    /// # fn example(east: informer::SharedInformerFactory, west: informer::SharedInformerFactory) {
+    /// use informer_controller::{Controller, Watched};
+    /// use k8s_openapi::api::core::v1::ConfigMap;
+    ///
+    /// // It writes to the east, as the west asks for. The object of the same key is woken in the east.
+    /// let (wanted, there) = (west.informer::<ConfigMap>(), east.informer::<ConfigMap>());
+    /// let controller = Controller::new("mirror", Watched::of(&wanted).elsewhere())
+    ///     .watches(&there, |copy| [copy.key().clone()]);
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn elsewhere(self) -> Self {
+        Self { is_elsewhere: true, ..self }
     }
 
     /// Only changes that `predicate` passes, and those of earlier calls of this method. The module
@@ -83,7 +103,7 @@ impl<U: View> Watched<U> {
 
 impl<U> Clone for Watched<U> {
     fn clone(&self) -> Self {
-        Self { informer: self.informer.clone(), when: self.when.clone() }
+        Self { informer: self.informer.clone(), when: self.when.clone(), is_elsewhere: self.is_elsewhere }
     }
 }
 
