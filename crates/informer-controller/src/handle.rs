@@ -3,10 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use informer::ObjectKey;
+use informer::{Item, ObjectKey, Registration, View};
 
 use crate::inbox::Inbox;
 use crate::metrics::{ControllerMetrics, QueueMetrics};
+use crate::source::{self, Watched};
 use crate::trigger::Trigger;
 
 /// A handle to a [`Controller`](crate::Controller), which [`run`](crate::Controller::run) consumes: it triggers
@@ -38,6 +39,40 @@ impl ControllerHandle {
     /// ended.
     pub fn reconcile(&self, key: ObjectKey) {
         self.inbox.changed(key, Trigger::Asked, 0);
+    }
+
+    /// As [`Controller::watches`](crate::Controller::watches), while the controller runs: starts an informer, and reconciles the objects with
+    /// these keys when one of its objects changes, until the registration is dropped.
+    ///
+    /// For resources that are known late, such as those of definitions that come and go. Contexts have no snapshot of this informer: a
+    /// reconciler reads its [lister](informer::Informer::lister), which is as new as the change that woke it. Reconciliations do not wait until it has
+    /// their own writes.
+    ///
+    /// ```no_run
+    /// # use informer::SharedInformerFactory;
+    /// # async fn example(
+    /// #     factory: SharedInformerFactory,
+    /// #     handle: informer_controller::ControllerHandle,
+    /// # ) -> Result<(), Box<dyn std::error::Error>> {
+    /// let widgets = factory.informer_named::<informer::kube::DynamicObject>("widgets.example.com").await?;
+    /// let watching = handle.watch(&widgets, |widget| [widget.key().clone()])?;
+    /// // Later:
+    /// drop(watching);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// When the informer has stopped.
+    pub fn watch<U: View, I: IntoIterator<Item = ObjectKey>>(
+        &self,
+        objects: impl Into<Watched<U>>,
+        keys: impl Fn(&Item<U>) -> I + Send + Sync + 'static,
+    ) -> Result<Registration, informer::Error> {
+        let watched = objects.into();
+        watched.informer.start();
+        source::mapped(watched, keys)(&self.name, self.inbox.clone())
     }
 
     /// The metrics at this moment.

@@ -8,6 +8,7 @@ mod debounce;
 mod ending;
 mod events;
 mod finalizers;
+mod late;
 mod leading;
 mod loops;
 mod names;
