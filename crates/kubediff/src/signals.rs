@@ -7,6 +7,10 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 #[cfg(windows)]
 use tokio::signal::windows::{CtrlBreak, CtrlC, CtrlClose, ctrl_break, ctrl_c, ctrl_close};
 
+/// Its number on Linux (except MIPS, where the same number is a harmless one), macOS and the BSDs.
+#[cfg(unix)]
+const SIGXFSZ: i32 = 25;
+
 /// Listens from its creation on. Signals do not end the process by themselves then.
 pub(crate) struct Signals {
     #[cfg(unix)]
@@ -16,6 +20,9 @@ pub(crate) struct Signals {
     /// `None` where the parent process wants hangups to be ignored, as `nohup` does.
     #[cfg(unix)]
     hangup: Option<Signal>,
+    /// A write beyond `ulimit -f`. It is an error of that write, and without a listener it would end the process.
+    #[cfg(unix)]
+    _file_size: Signal,
     #[cfg(windows)]
     interrupt: CtrlC,
     #[cfg(windows)]
@@ -38,6 +45,7 @@ impl Signals {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
             hangup: if hangups_are_ignored() { None } else { Some(signal(SignalKind::hangup())?) },
+            _file_size: signal(SignalKind::from_raw(SIGXFSZ))?,
         })
     }
 

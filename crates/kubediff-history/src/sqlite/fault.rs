@@ -29,6 +29,7 @@ impl Fault {
                 Some((rusqlite::ErrorCode::DiskFull, _) | (_, ffi::SQLITE_IOERR_SHMSIZE)) => {
                     Error::Full { path }
                 }
+                Some((_, ffi::SQLITE_IOERR_WRITE)) if files_are_limited() => Error::Full { path },
                 Some((rusqlite::ErrorCode::NotADatabase, _)) => Error::Foreign { path },
                 Some((rusqlite::ErrorCode::DatabaseCorrupt, _)) => {
                     Error::Damaged { path, what: error.to_string() }
@@ -42,6 +43,14 @@ impl Fault {
             Self::NotFound(what) => Error::NotFound(what),
         }
     }
+}
+
+/// Whether `ulimit -f` limits the files of this process. SQLite does not tell a write that met the limit from a broken disk.
+fn files_are_limited() -> bool {
+    #[cfg(unix)]
+    return rustix::process::getrlimit(rustix::process::Resource::Fsize).current.is_some();
+    #[cfg(not(unix))]
+    return false;
 }
 
 impl From<rusqlite::Error> for Fault {

@@ -20,6 +20,7 @@ use crate::shop::Shop;
 mod backlog;
 mod damage;
 mod keys;
+mod limits;
 mod probes;
 
 /// Longer than anything takes.

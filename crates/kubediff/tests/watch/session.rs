@@ -183,7 +183,7 @@ impl Session {
 
     /// The same with another signal.
     pub(crate) fn end_with(mut self, signal: &str) -> (Vec<String>, Vec<String>, ExitStatus) {
-        let status = Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap();
+        let status = Command::new("kill").args([signal, &self.id().to_string()]).status().unwrap();
         assert!(status.success());
         let stdout = rest(&self.stdout);
         let stderr = rest(&self.stderr);
@@ -191,16 +191,21 @@ impl Session {
         (std::mem::take(&mut self.seen), stderr, self.child.wait().unwrap())
     }
 
+    /// The number of its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends a signal.
     pub(crate) fn signal(&self, signal: &str) {
-        let status = Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap();
+        let status = Command::new("kill").args([signal, &self.id().to_string()]).status().unwrap();
         assert!(status.success());
     }
 
     /// Makes it stand still until it gets `-CONT`. Returns when every thread has stopped, as far as the system tells of threads.
     pub(crate) fn freeze(&self) {
         self.signal("-STOP");
-        let tasks = format!("/proc/{}/task", self.child.id());
+        let tasks = format!("/proc/{}/task", self.id());
         let runs = |task: std::io::Result<std::fs::DirEntry>| {
             let status = std::fs::read_to_string(task.unwrap().path().join("status")).unwrap_or_default();
             assert!(!status.contains("State:\tZ"), "the process has ended");
