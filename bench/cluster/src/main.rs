@@ -19,6 +19,8 @@
 //!     owners {"objects":10000}         so many ConfigMaps, each of which a controller gives a Secret with its value
 //!     owners-clear                     deletes these Secrets
 //!     owners-change {"count":9,"perSecond":100}  changes of different ones, and the delays until their Secrets follow
+//!     owners-pace {"seconds":9,"perSecond":100}   changes of random ones, without waiting for Secrets
+//!     owners-requests                  how many requests of controllers the server has got until now
 //!     owners-storm {"count":9,"rounds":3}        changes of the first ones, so many of each
 //!     owners-check                     count and checksums of the ConfigMaps, and how many have one Secret in step
 //!     expire                           testapi: ends watches, and forgets what they would resume from
@@ -142,7 +144,7 @@ async fn answer(
             change::paced(server, loaded, arguments.count, &pace).await
         }
         "touch" => change::one_of_each(server, &arguments.resources).await,
-        "requests" => server.requests().await,
+        "requests" => server.requests(|verb, _| matches!(verb, "list" | "watch")).await,
         "change" => change::pods(server, loaded, arguments.count, arguments.among).await,
         "sentinel" => change::sentinel(server).await,
         "digest" => digest::of(server, &arguments.resources).await,
@@ -162,6 +164,8 @@ async fn of_owners(
         "" => owners.load(server, arguments.objects).await,
         "-clear" => owners.clear(server).await,
         "-change" => owners.change(server, arguments.count, arguments.per_second).await,
+        "-pace" => owners.pace(server, arguments.seconds, arguments.per_second).await,
+        "-requests" => owners.requests(server).await,
         "-storm" => owners.storm(server, arguments.count, arguments.rounds).await,
         "-check" => owners.check(server).await,
         other => Err(format!("owners{other:?} is no command").into()),

@@ -185,6 +185,35 @@ impl Owners {
         }))
     }
 
+    /// Changes random owners at an even pace, and does not wait for their children.
+    pub async fn pace(&mut self, server: &Server, seconds: f64, per_second: f64) -> Result<Value, Failure> {
+        let mut left = (seconds * per_second) as usize;
+        let mut random = fastrand::Rng::with_seed(self.value);
+        let mut ticks = interval(Duration::from_secs_f64(1.0 / per_second));
+        let mut running = FuturesUnordered::new();
+        let mut count = 0;
+        while left > 0 || !running.is_empty() {
+            tokio::select! {
+                Some(changed) = running.next() => drop(changed?),
+                _ = ticks.tick(), if left > 0 => {
+                    (left, count, self.value) = (left - 1, count + 1, self.value + 1);
+                    running.push(change(server, random.usize(..self.count), self.value.to_string()));
+                }
+            }
+        }
+        Ok(json!({ "event": "changed", "count": count }))
+    }
+
+    /// The number of requests until now that are a controller's: for owners and children, without the changes of owners.
+    pub async fn requests(&self, server: &Server) -> Result<Value, Failure> {
+        let of_controller = |verb: &str, resource: &str| match resource {
+            "configmaps" => verb != "patch",
+            "secrets" => true,
+            _ => false,
+        };
+        server.requests(of_controller).await
+    }
+
     /// Changes the first `count` owners so many times, all once before one of them again, as fast as the server takes it.
     pub async fn storm(&mut self, server: &Server, count: usize, rounds: usize) -> Result<Value, Failure> {
         let (count, first) = (count.min(self.count), self.value + 1);

@@ -9,7 +9,7 @@ use kube_client::config::{KubeConfigOptions, Kubeconfig};
 use kube_client::{Client, Config};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use testapi::{TestApi, Verb};
+use testapi::{Call, TestApi};
 
 use crate::metrics;
 
@@ -135,17 +135,20 @@ impl Server {
         Ok(json!({ "event": "resources", "resources": found }))
     }
 
-    /// The number of list and watch requests that the server has got until now, including those of this program.
-    pub async fn requests(&self) -> Result<Value, Failure> {
+    /// The number of requests that the server has got until now, including those of this program, with a verb and a resource that
+    /// count.
+    pub async fn requests(&self, count: fn(&str, &str) -> bool) -> Result<Value, Failure> {
         let requests = match &self.testapi {
             Some(testapi) => {
                 let asked = testapi.requests().all();
-                asked.iter().filter(|asked| matches!(asked.call.verb, Verb::List | Verb::Watch)).count()
-                    as f64
+                let counts = |call: &Call| {
+                    count(call.verb.as_str(), call.target.as_ref().map_or("", |target| &target.resource))
+                };
+                asked.iter().filter(|asked| counts(&asked.call)).count() as f64
             }
             None => {
                 let request = Request::get("/metrics").body(Vec::new())?;
-                metrics::lists_and_watches(&self.client.request_text(request).await?)
+                metrics::requests(&self.client.request_text(request).await?, count)
             }
         };
         Ok(json!({ "event": "requests", "count": requests }))

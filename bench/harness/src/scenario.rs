@@ -13,6 +13,7 @@ pub(super) mod reads;
 pub(super) mod reconcile;
 pub(super) mod relist;
 mod storm;
+pub(super) mod storm_outage;
 pub(super) mod stuck;
 pub(super) mod subscriptions;
 pub(super) mod sync;
@@ -49,6 +50,8 @@ pub(crate) enum Scenario {
     Controller,
     /// Many changes at once, and a reconciler that is slow and fails
     Storm,
+    /// A controller whose server is away for a time in the middle of changes
+    StormOutage,
     /// Ten and a hundred times as many objects
     Growth,
     /// All kinds of a cluster at once
@@ -76,6 +79,7 @@ impl Scenario {
         Self::Queue,
         Self::Controller,
         Self::Storm,
+        Self::StormOutage,
         Self::Growth,
         Self::Kinds,
         Self::Kubediff,
@@ -98,6 +102,7 @@ impl Scenario {
             Self::Queue => "queue",
             Self::Controller => "controller",
             Self::Storm => "storm",
+            Self::StormOutage => storm_outage::NAME,
             Self::Growth => "growth",
             Self::Kinds => "kinds",
             Self::Kubediff => "kubediff",
@@ -134,6 +139,7 @@ impl Scenario {
             Self::Queue => queue::run(bench),
             Self::Controller => controller::run(bench),
             Self::Storm => storm::run(bench),
+            Self::StormOutage => storm_outage::run(bench),
             Self::Growth => growth::run(bench),
             Self::Kinds => kinds::run(bench),
             Self::Kubediff => kubediff::run(bench),

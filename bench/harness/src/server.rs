@@ -163,6 +163,17 @@ impl Server {
         self.cluster.ask(&format!("owners-change {}", json!({ "count": count, "perSecond": per_second })))
     }
 
+    /// Changes random owners at an even pace, and does not wait for their children.
+    pub(crate) fn pace_owners(&mut self, time: Duration, per_second: usize) -> Result<(), Error> {
+        let wish = json!({ "seconds": time.as_secs_f64(), "perSecond": per_second });
+        self.cluster.ask(&format!("owners-pace {wish}")).map(drop)
+    }
+
+    /// The number of requests of controllers that the server has got until now.
+    pub(crate) fn requests_of_controllers(&mut self) -> Result<f64, Error> {
+        Ok(number(&self.cluster.ask("owners-requests")?, "count"))
+    }
+
     /// Changes each of the first owners so many times, as fast as the server takes it.
     pub(crate) fn storm_owners(&mut self, count: usize, rounds: usize) -> Result<(), Error> {
         self.cluster.ask(&format!("owners-storm {}", json!({ "count": count, "rounds": rounds }))).map(drop)

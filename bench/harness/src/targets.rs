@@ -8,8 +8,8 @@ use super::growth;
 use super::library::Library;
 use super::scenario::outage::{self, Informers};
 use super::scenario::{
-    controller, daemon, delay, hot, kinds, kubediff, queue, reads, reconcile, relist, stuck, subscriptions,
-    sync, updates,
+    controller, daemon, delay, hot, kinds, kubediff, queue, reads, reconcile, relist, storm_outage, stuck,
+    subscriptions, sync, updates,
 };
 use super::server::Kind;
 
@@ -76,7 +76,7 @@ impl Target {
     }
 }
 
-const TARGETS: [Target; 48] = [
+const TARGETS: [Target; 52] = [
     target(
         "steady memory above base, default layout, full objects kept / client-go typed",
         0.06,
@@ -234,6 +234,18 @@ const TARGETS: [Target; 48] = [
         results.against_better(controller::NAME, controller::SETUP, controller::P99)
     })
     .without_goal(),
+    target("`storm-outage` of 6 s: time until all are reconciled / the better one", 1.0, 0.3, |results| {
+        results.storm_outage(0, storm_outage::TIME)
+    }),
+    target("the same: requests in the first minute / the better one", 1.0, 0.3, |results| {
+        results.storm_outage(0, storm_outage::REQUESTS)
+    }),
+    target("`storm-outage` of 60 s: time until all are reconciled / the better one", 1.0, 0.3, |results| {
+        results.storm_outage(1, storm_outage::TIME)
+    }),
+    target("the same: requests in the first minute / the better one", 1.0, 0.3, |results| {
+        results.storm_outage(1, storm_outage::REQUESTS)
+    }),
     target("100 subscriptions on one informer: CPU per event against 1 subscription", 2.0, 1.5, |results| {
         let of = |handlers| {
             results.ours(subscriptions::NAME, &subscriptions::setup_name(handlers), subscriptions::CPU)
@@ -313,6 +325,11 @@ impl Results<'_> {
     fn outage(&self, informers: Informers, away: usize, figure: &str) -> Option<Vec<f64>> {
         let setup = informers.setup_name(*outage::AWAY.get(away)?);
         self.against(outage::NAME, &setup, figure, Library::ClientGo)
+    }
+
+    fn storm_outage(&self, away: usize, figure: &str) -> Option<Vec<f64>> {
+        let setup = storm_outage::setup_name(*outage::AWAY.get(away)?);
+        self.against_better(storm_outage::NAME, &setup, figure)
     }
 }
 

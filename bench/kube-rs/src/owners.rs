@@ -27,8 +27,10 @@ use ledger::Ledger;
 
 /// How long a reconciliation of a storm takes.
 const STORM_TIME: Duration = Duration::from_millis(20);
-/// How long an object that failed waits. Hardly any fails twice in a row.
+/// How long an object that failed in a storm waits. Hardly any fails twice in a row.
 const RETRY: Duration = Duration::from_millis(5);
+/// How long an object waits after an error of the server: what the examples of kube-rs wait.
+const RETRY_SERVER: Duration = Duration::from_secs(5);
 
 pub(crate) struct Owners {
     client: Client,
@@ -129,11 +131,12 @@ fn run<R: Future<Output = Result<Action, Failed>> + Send + 'static>(
     reconcile: fn(Arc<ConfigMap>, Arc<Shared>) -> R,
     shared: Arc<Shared>,
 ) -> impl Future<Output = ()> {
-    let retry = |_: Arc<ConfigMap>, error: &Failed, _: Arc<Shared>| {
-        if !matches!(error, Failed::Drawn) {
+    let retry = |_: Arc<ConfigMap>, error: &Failed, _: Arc<Shared>| match error {
+        Failed::Drawn => Action::requeue(RETRY),
+        Failed::Server(error) => {
             eprintln!("kube-rs: {error}");
+            Action::requeue(RETRY_SERVER)
         }
-        Action::requeue(RETRY)
     };
     owners.run(reconcile, retry, shared).for_each(|_| ready(()))
 }

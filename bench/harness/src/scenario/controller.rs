@@ -18,7 +18,7 @@ pub(crate) const MEMORY: &str = "memory above base";
 pub(crate) const MEAN: &str = "delay, mean";
 pub(crate) const P99: &str = "delay, 99th percentile";
 
-const WORKERS: usize = 8;
+pub(super) const WORKERS: usize = 8;
 const PER_SECOND: usize = 100;
 const SECONDS: usize = 30;
 
@@ -95,7 +95,7 @@ fn begin(bench: &mut Bench<'_>, run: &mut Run, setup: &Setup) -> Result<(), Erro
 }
 
 /// Each object has one Secret, which is in step, and the controller has reconciled its last version.
-fn check(server: &mut Server, run: &mut Run) -> Result<(), Error> {
+pub(super) fn check(server: &mut Server, run: &mut Run) -> Result<(), Error> {
     let versions = server.owners()?.versions;
     run.until_all(&versions)?;
     let owners = server.owners()?;

@@ -29,6 +29,10 @@ const AWAY_DEBUG: [Duration; 1] = [Duration::from_secs(1)];
 /// Requests are counted for this time after all caches are current, because some clients still send a few.
 const AFTERWARDS: Duration = Duration::from_secs(2);
 
+pub(super) fn away(debug: bool) -> &'static [Duration] {
+    if debug { &AWAY_DEBUG } else { &AWAY }
+}
+
 /// The number of informers.
 #[derive(Clone, Copy)]
 pub(crate) enum Informers {
@@ -61,13 +65,12 @@ impl Informers {
 pub(super) fn run(bench: &mut Bench<'_>) -> Result<(), Error> {
     let mut server = kinds::server(bench)?;
     let all = server.resources()?;
-    let away: &[Duration] = if bench.options.debug { &AWAY_DEBUG } else { &AWAY };
     for informers in Informers::ALL {
         let resources = match informers {
             Informers::One => vec![kinds::PODS_RESOURCE.to_owned()],
             Informers::OfAllKinds => all.clone(),
         };
-        for away in away {
+        for away in away(bench.options.debug) {
             for client in [Library::Informer, Library::ClientGo] {
                 let setup = informers.setup(client, *away, &resources);
                 one(bench, &mut server, &setup, &resources, *away)?;
