@@ -76,18 +76,19 @@ fn evict(turn: &Turn<'_>, target: &Target, eviction: &Value) -> Result<(StatusCo
     }
     let options = serde_json::to_vec(&eviction["deleteOptions"]).unwrap_or_default();
     let options = if eviction["deleteOptions"].is_object() { options } else { Vec::new() };
-    let options = DeleteOptions::from_body(&options)?;
+    let mut options = DeleteOptions::from_body(&options)?;
     if !options.dry_run {
-        mark_as_evicted(turn, target)?;
+        mark_as_evicted(turn, target, &mut options)?;
     }
     turn.delete(target, &options)?;
     Ok(done())
 }
 
-/// Sets the condition from which watchers learn why the pod is deleted.
-fn mark_as_evicted(turn: &Turn<'_>, target: &Target) -> Result<(), Status> {
+/// Sets the condition from which watchers learn why the pod is deleted. A version in the options is that of the pod before.
+fn mark_as_evicted(turn: &Turn<'_>, target: &Target, options: &mut DeleteOptions) -> Result<(), Status> {
     const KIND: &str = "DisruptionTarget";
     let mut pod = typed(&target.resource, &*target.current().ok_or_else(|| target.not_found())?);
+    options.check(target, &pod)?;
     let mut conditions = pod["status"]["conditions"].as_array().cloned().unwrap_or_default();
     if conditions.iter().any(|condition| condition["type"] == KIND && condition["status"] == "True") {
         return Ok(());
@@ -98,7 +99,8 @@ fn mark_as_evicted(turn: &Turn<'_>, target: &Target) -> Result<(), Status> {
         "reason": "EvictionByEvictionAPI", "message": "Eviction API: evicting" }),
     );
     set_pointer(&mut pod, "/status/conditions", conditions.into());
-    turn.put(target, &mut pod);
+    let marked = turn.put(target, &mut pod);
+    options.resource_version = options.resource_version.take().map(|_| marked.revision.to_string());
     Ok(())
 }
 

@@ -59,6 +59,26 @@ impl DeleteOptions {
         Self::from_value(&options)
     }
 
+    /// Checks the preconditions on the object as it is.
+    pub(crate) fn check(&self, target: &Target, object: &Value) -> Result<(), Status> {
+        let resource = &target.resource;
+        let refused = |why: String| Err(conflict(&resource.group, &resource.kind, &target.name, &why));
+        let (uid, version) = (Meta(object).uid(), Meta(object).resource_version());
+        if let Some(asked) = self.uid.as_deref().filter(|asked| *asked != uid) {
+            return refused(format!(
+                "the UID in the precondition ({asked}) does not match the UID in record ({uid}). The object might have \
+                 been deleted and then recreated"
+            ));
+        }
+        if let Some(asked) = self.resource_version.as_deref().filter(|asked| *asked != version) {
+            return refused(format!(
+                "the ResourceVersion in the precondition ({asked}) does not match the ResourceVersion in record \
+                 ({version}). The object might have been modified"
+            ));
+        }
+        Ok(())
+    }
+
     fn from_value(options: &Value) -> Result<Self, Status> {
         let mut errors = Vec::new();
         let propagation = match options["propagationPolicy"].as_str() {
@@ -122,7 +142,7 @@ impl Turn<'_> {
         if kinds::is_permanent(target) {
             return Err(forbidden(&target.resource, &target.name, "this namespace may not be deleted"));
         }
-        check_preconditions(target, options, &before)?;
+        options.check(target, &before)?;
         let mut object = before.clone();
         let mut waits = false;
         // A pod is marked first even if it is removed at once.
@@ -248,25 +268,6 @@ fn set_propagation(object: &mut Value, propagation: Option<Propagation>) {
     finalizers.extend(orphan.then(|| ORPHAN.into()));
     finalizers.extend(foreground.then(|| FOREGROUND.into()));
     set_list(metadata_mut(object), "finalizers", &finalizers);
-}
-
-fn check_preconditions(target: &Target, options: &DeleteOptions, object: &Value) -> Result<(), Status> {
-    let resource = &target.resource;
-    let refused = |why: String| Err(conflict(&resource.group, &resource.kind, &target.name, &why));
-    let (uid, version) = (Meta(object).uid(), Meta(object).resource_version());
-    if let Some(asked) = options.uid.as_deref().filter(|asked| *asked != uid) {
-        return refused(format!(
-            "the UID in the precondition ({asked}) does not match the UID in record ({uid}). The object might have \
-             been deleted and then recreated"
-        ));
-    }
-    if let Some(asked) = options.resource_version.as_deref().filter(|asked| *asked != version) {
-        return refused(format!(
-            "the ResourceVersion in the precondition ({asked}) does not match the ResourceVersion in record \
-             ({version}). The object might have been modified"
-        ));
-    }
-    Ok(())
 }
 
 impl Deleted {
