@@ -60,11 +60,11 @@ use std::fmt;
 
 use informer::kube::Resource;
 use informer::{DecodeError, Item};
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::json;
 
 use crate::owned::Owned;
-use crate::writer::{WriteError, Writer};
+use crate::writer::{Patch, WriteError, Writer};
 
 /// A finalizer: a name of the form `domain/word`, in `metadata.finalizers`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -177,11 +177,13 @@ impl<K: Resource<DynamicType = (), Scope: 'static>> Cleanup<'_, K> {
     /// When the server refuses the write, or does not answer. An object that is gone is no error.
     pub async fn done(self) -> Result<(), WriteError> {
         let path = format!("/metadata/finalizers/{}", self.position);
-        let operations = [
+        let operations = vec![
             json!({ "op": "test", "path": path, "value": self.finalizer.name }),
             json!({ "op": "remove", "path": path }),
         ];
-        match self.writer.json_patch(self.object, operations).await {
+        // The tests are its preconditions: other fields may have changed.
+        let writer = self.writer.unlocked();
+        match writer.patch_as::<K, IgnoredAny>("patch", None, self.object, Patch::Json(operations)).await {
             Err(error) if !error.is_not_found() => return Err(error),
             _ => self.writer.confirmed().remove(self.object.uid(), self.finalizer.name),
         }

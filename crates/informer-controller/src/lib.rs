@@ -47,7 +47,7 @@ pub use program::{Program, stop_signal};
 pub use reconcile::{Failure, Outcome, Reconcile, With, with};
 pub use source::Watched;
 pub use trigger::{Trigger, Triggers};
-pub use writer::{Seen, Target, WriteError, Writer};
+pub use writer::{Patch, Seen, Target, WriteError, Writer};
 
 /// The code of the page compiles.
 #[cfg(doctest)]

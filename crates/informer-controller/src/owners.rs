@@ -35,6 +35,9 @@ use crate::writer::Target;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OwnerError {
+    /// The owner has no name: it was not read from the server.
+    #[error("the owner has no name")]
+    Unnamed,
     /// The owner has no uid: it was not read from the server.
     #[error("{owner} has no uid")]
     NoUid {
@@ -81,7 +84,8 @@ pub fn set_controller<K, O>(object: &mut K, owner: impl Target<O>) -> Result<(),
 where
     K: Resource<DynamicType = (), Scope: 'static>,
 {
-    let (resource, key, seen) = (owner.resource(), owner.key(), owner.seen());
+    let (resource, seen) = (owner.resource(), owner.seen());
+    let key = owner.key().ok_or(OwnerError::Unnamed)?;
     let uid = seen.uid.ok_or_else(|| OwnerError::NoUid { owner: key.clone() })?.to_string();
     if let Some(namespace) = key.namespace() {
         if !ResourceType::of::<K>().namespaced {
@@ -150,7 +154,8 @@ pub fn claim<K, O>(object: &Item<K>, owner: impl Target<O>) -> Result<Claim, Dec
 ///
 /// When the server refuses the request, or does not answer.
 pub async fn may_adopt<O>(client: &Client, owner: impl Target<O>) -> Result<bool, client::Error> {
-    let (resource, key, seen) = (owner.resource(), owner.key(), owner.seen());
+    let (resource, seen) = (owner.resource(), owner.seen());
+    let Some(key) = owner.key() else { return Ok(false) };
     let request =
         collection(&resource, key.namespace()).get(&path_segment(key.name()), &GetParams::default());
     let object = match client.request::<Value>(request.map_err(client::Error::BuildRequest)?).await {

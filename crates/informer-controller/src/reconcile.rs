@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::context::Context;
+use crate::writer::WriteError;
 
 /// Brings the world closer to what an object asks for.
 ///
@@ -143,6 +144,13 @@ impl Failure {
     /// Whether this waits for a change instead of a delay.
     pub fn gives_up(&self) -> bool {
         self.gives_up
+    }
+
+    /// After how long a write may succeed that the server has refused for now, if that is the reason.
+    pub(crate) fn not_now(&self) -> Option<Duration> {
+        let first: &(dyn std::error::Error + 'static) = self.error.as_ref();
+        let mut causes = std::iter::successors(Some(first), |error| error.source());
+        causes.find_map(|error| error.downcast_ref::<WriteError>()).and_then(WriteError::retry_after)
     }
 
     /// The error.

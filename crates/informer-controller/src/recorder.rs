@@ -131,9 +131,10 @@ impl Recorder {
         }
     }
 
-    /// Records an event about an object: an `&Item<K>` of a cache or an `&ObjectRef<K>`. Returns at once.
+    /// Records an event about an object that the server has: a [`Target`]. Returns at once.
     pub fn record<K>(&self, about: impl Target<K>, event: Event) {
-        let subject = Subject { regarding: Reference::to(about), event };
+        let Some(regarding) = Reference::to(about) else { return };
+        let subject = Subject { regarding, event };
         let message = Message::Observed(self.host.now(), Box::new(subject));
         if self.messages.try_send(message).is_err() {
             self.counters.lost.fetch_add(1, Ordering::Relaxed);

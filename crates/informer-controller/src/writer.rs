@@ -1,34 +1,40 @@
 //! The writes of a reconciliation.
 
 mod answer;
+mod attempt;
 mod error;
-mod json_patch;
+mod form;
 mod ledger;
 mod look;
+mod options;
+mod patch;
+mod request;
 mod status;
+mod subresources;
 mod target;
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use informer::kube::core::Resource;
-use informer::kube::core::params::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
-use informer::kube::core::request;
+use informer::kube::core::params::{DeleteParams, Preconditions};
 use informer::kube::{Client, client};
-use informer::{Labels, Object, ObjectKey, ResourceType, Snapshot, Uid, path_segment};
+use informer::{Object, ObjectKey, ResourceType, Snapshot};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::caches::Caches;
 use crate::confirmed::Confirmed;
-use crate::request::collection;
 
 use answer::Answer;
+use attempt::Attempt;
 pub use error::WriteError;
+use form::Form;
 pub(crate) use ledger::Writes;
-use ledger::{Ledger, labels};
+use ledger::{Expected, Ledger};
+use options::Options;
+pub use patch::Patch;
 pub use target::{Seen, Target};
 
 /// Writes objects for one reconciliation, and remembers what it wrote: the next reconciliation of the same object begins
@@ -65,43 +71,15 @@ pub use target::{Seen, Target};
 #[derive(Clone)]
 pub struct Writer {
     shared: Arc<Shared>,
-    locked: bool,
-    forced: bool,
+    options: Options,
 }
 
 struct Shared {
-    /// The field manager.
-    name: Arc<str>,
     client: Client,
     snapshots: Arc<[Snapshot<Object>]>,
     limit: Duration,
     ledger: Ledger,
     confirmed: Arc<Confirmed>,
-}
-
-/// A request, as errors name it.
-#[derive(Debug, Clone, Copy)]
-struct Attempt<'a> {
-    verb: &'static str,
-    resource: &'a ResourceType,
-    namespace: Option<&'a str>,
-    /// Unknown before the server generates it.
-    name: Option<&'a str>,
-}
-
-/// The preconditions of a request on the object that it writes.
-#[derive(Default)]
-struct Request {
-    /// The labels that the object will have.
-    labels: Option<Labels>,
-    /// The incarnation that it demands.
-    uid: Option<Uid>,
-}
-
-impl Request {
-    fn of_body(body: &Value) -> Self {
-        Self { labels: Some(labels(&body["metadata"])), ..Self::default() }
-    }
 }
 
 impl Writer {
@@ -114,28 +92,14 @@ impl Writer {
         confirmed: Arc<Confirmed>,
     ) -> Self {
         let ledger = Ledger::new(caches);
-        let shared = Arc::new(Shared { name, client, snapshots, limit, ledger, confirmed });
-        Self { shared, locked: true, forced: true }
-    }
-
-    /// The same writer, whose writes carry the uid but no resourceVersion: they also succeed when somebody else has written
-    /// the object since.
-    #[must_use]
-    pub fn unlocked(&self) -> Self {
-        Self { locked: false, ..self.clone() }
-    }
-
-    /// The same writer, whose applications take over no field that another manager has set to another value: the server refuses
-    /// them with a conflict, which names both managers ([`WriteError::is_conflict`]). Kubernetes tells controllers to force, as
-    /// writers do without this.
-    #[must_use]
-    pub fn without_force(&self) -> Self {
-        Self { forced: false, ..self.clone() }
+        let shared = Arc::new(Shared { client, snapshots, limit, ledger, confirmed });
+        Self { shared, options: Options::new(name) }
     }
 
     /// Creates or changes an object by server-side apply: the fields in `object` get its values, and fields that an earlier
-    /// apply set and `object` leaves out are removed. The controller's name is the field manager; it takes over fields that
-    /// others manage ([`Writer::without_force`] does not). Returns the object as written.
+    /// apply set and `object` leaves out are removed. The controller's name is the field manager, without
+    /// [`Writer::field_manager`]; it takes over fields that others manage ([`Writer::without_force`] does not). Returns the object as
+    /// written.
     ///
     /// An object that the caches lack is created, or changed if it exists all the same: then nothing protects what somebody
     /// else wrote. [`Writer::create`] fails in that case.
@@ -179,24 +143,16 @@ impl Writer {
         object: &K,
     ) -> Result<K, WriteError> {
         let mut body = body("apply", resource, object)?;
-        let (namespace, name) = place(&body);
-        let attempt =
-            Attempt { verb: "apply", resource, namespace: namespace.as_deref(), name: name.as_deref() };
+        let place = place(&body);
+        let attempt = place.attempt("apply", resource);
         let key = attempt.key()?;
         if let Some(metadata) = body["metadata"].as_object_mut() {
             // The server refuses an apply with managed fields.
             metadata.remove("managedFields");
         }
         self.condition(&mut body, &self.known(resource, &key));
-        let request =
-            attempt.collection().patch(&path_segment(key.name()), &self.application(), &Patch::Apply(&body));
-        let answer = self.send(attempt, Request::of_body(&body), request).await;
-        attempt.typed(answer.map_err(|error| error.between_managers(&self.shared.name))?)
-    }
-
-    /// The parameters of an apply.
-    fn application(&self) -> PatchParams {
-        PatchParams { force: self.forced, ..PatchParams::apply(&self.shared.name) }
+        let answer = self.send(attempt, Form::Apply, &body, Expected::of_body(&body)).await;
+        attempt.typed(answer.map_err(|error| error.between_managers(&self.options.manager))?)
     }
 
     /// Creates an object. With `generateName` instead of a name, the server chooses one. Returns the object as written.
@@ -208,20 +164,29 @@ impl Writer {
     where
         K: Resource<DynamicType = (), Scope: 'static> + Serialize + DeserializeOwned,
     {
-        let resource = ResourceType::of::<K>();
-        let body = body("create", &resource, object)?;
-        let (namespace, name) = place(&body);
-        let attempt = Attempt {
-            verb: "create",
-            resource: &resource,
-            namespace: namespace.as_deref(),
-            name: name.as_deref(),
-        };
+        self.create_as(&ResourceType::of::<K>(), object).await
+    }
+
+    /// As [`Writer::create`], for an object whose type is known at run time only, or written with `json!`. `apiVersion` and
+    /// `kind` are filled in.
+    ///
+    /// # Errors
+    ///
+    /// As [`Writer::create`].
+    pub async fn create_value(&self, resource: &ResourceType, object: &Value) -> Result<Value, WriteError> {
+        self.create_as(resource, object).await
+    }
+
+    async fn create_as<K: Serialize + DeserializeOwned>(
+        &self,
+        resource: &ResourceType,
+        object: &K,
+    ) -> Result<K, WriteError> {
+        let body = body("create", resource, object)?;
+        let place = place(&body);
+        let attempt = place.attempt("create", resource);
         attempt.check()?;
-        let parameters =
-            PostParams { field_manager: Some(self.shared.name.to_string()), ..PostParams::default() };
-        let request = attempt.collection().create(&parameters, body.to_string().into_bytes());
-        attempt.typed(self.send(attempt, Request::of_body(&body), request).await?)
+        attempt.typed(self.send(attempt, Form::New, &body, Expected::of_body(&body)).await?)
     }
 
     /// Replaces an object as a whole. Returns it as written.
@@ -233,79 +198,29 @@ impl Writer {
     where
         K: Resource<DynamicType = (), Scope: 'static> + Serialize + DeserializeOwned,
     {
-        let resource = ResourceType::of::<K>();
-        let mut body = body("replace", &resource, object)?;
-        let (namespace, name) = place(&body);
-        let attempt = Attempt {
-            verb: "replace",
-            resource: &resource,
-            namespace: namespace.as_deref(),
-            name: name.as_deref(),
-        };
+        self.replace_as(&ResourceType::of::<K>(), object).await
+    }
+
+    /// As [`Writer::replace`], for an object whose type is known at run time only. `apiVersion` and `kind` are filled in.
+    ///
+    /// # Errors
+    ///
+    /// As [`Writer::replace`].
+    pub async fn replace_value(&self, resource: &ResourceType, object: &Value) -> Result<Value, WriteError> {
+        self.replace_as(resource, object).await
+    }
+
+    async fn replace_as<K: Serialize + DeserializeOwned>(
+        &self,
+        resource: &ResourceType,
+        object: &K,
+    ) -> Result<K, WriteError> {
+        let mut body = body("replace", resource, object)?;
+        let place = place(&body);
+        let attempt = place.attempt("replace", resource);
         let key = attempt.key()?;
-        self.condition(&mut body, &self.known(&resource, &key));
-        let parameters =
-            PostParams { field_manager: Some(self.shared.name.to_string()), ..PostParams::default() };
-        let request = attempt.collection().replace(
-            &path_segment(key.name()),
-            &parameters,
-            body.to_string().into_bytes(),
-        );
-        attempt.typed(self.send(attempt, Request::of_body(&body), request).await?)
-    }
-
-    /// Changes an object by a merge patch ([RFC 7386](https://www.rfc-editor.org/rfc/rfc7386)). Returns it as written.
-    ///
-    /// # Errors
-    ///
-    /// When the server refuses the request or does not answer.
-    pub async fn patch<K: DeserializeOwned>(
-        &self,
-        target: impl Target<K>,
-        patch: Value,
-    ) -> Result<K, WriteError> {
-        self.merge("patch", target, patch, None).await
-    }
-
-    /// Changes the status of an object by a merge patch: `patch` has the field `status`. Returns the object as written.
-    ///
-    /// # Errors
-    ///
-    /// As [`Writer::patch`]. A resource without a status subresource is not found
-    /// ([`WriteError::is_not_found`]).
-    pub async fn patch_status<K: DeserializeOwned>(
-        &self,
-        target: impl Target<K>,
-        patch: Value,
-    ) -> Result<K, WriteError> {
-        self.merge("patch the status of", target, patch, Some("status")).await
-    }
-
-    async fn merge<K: DeserializeOwned>(
-        &self,
-        verb: &'static str,
-        target: impl Target<K>,
-        mut patch: Value,
-        subresource: Option<&str>,
-    ) -> Result<K, WriteError> {
-        let (resource, key) = (target.resource(), target.key());
-        let attempt =
-            Attempt { verb, resource: &resource, namespace: key.namespace(), name: Some(key.name()) };
-        attempt.check()?;
-        if !patch.is_object() {
-            return Err(attempt.no_object());
-        }
-        self.condition(&mut patch, &self.newest(&resource, &key, target.seen()));
-        let parameters =
-            PatchParams { field_manager: Some(self.shared.name.to_string()), ..PatchParams::default() };
-        let (name, patch) = (path_segment(key.name()), Patch::Merge(&patch));
-        let request = match subresource {
-            Some(subresource) => {
-                attempt.collection().patch_subresource(subresource, &name, &parameters, &patch)
-            }
-            None => attempt.collection().patch(&name, &parameters, &patch),
-        };
-        attempt.typed(self.send(attempt, Request::default(), request).await?)
+        self.condition(&mut body, &self.known(resource, &key));
+        attempt.typed(self.send(attempt, Form::Whole, &body, Expected::of_body(&body)).await?)
     }
 
     /// Deletes an object. An object with a grace period or finalizers stays, with a deletion timestamp, until these are
@@ -330,22 +245,21 @@ impl Writer {
         parameters: DeleteParams,
     ) -> Result<(), WriteError> {
         let (resource, key) = (target.resource(), target.key());
-        let attempt = Attempt {
-            verb: "delete",
-            resource: &resource,
-            namespace: key.namespace(),
-            name: Some(key.name()),
-        };
-        attempt.check()?;
-        let Seen { uid, version } = self.newest(&resource, &key, target.seen());
-        let preconditions = Preconditions {
-            uid: uid.as_ref().map(ToString::to_string),
-            resource_version: version.filter(|_| self.locked).map(|version| version.to_string()),
-        };
-        let request =
-            attempt.collection().delete(&path_segment(key.name()), &parameters.preconditions(preconditions));
-        let deletion = Request { labels: None, uid };
-        self.send(attempt, deletion, request).await.map(drop)
+        let (attempt, key) = Attempt::on("delete", &resource, key.as_ref())?;
+        let seen = self.newest(&resource, key, target.seen());
+        let options = self.deletion(&seen, parameters);
+        let expected = if options.dry_run { Expected::Nothing } else { Expected::Deletion { uid: seen.uid } };
+        self.send(attempt, Form::Deletion, &options, expected).await.map(drop)
+    }
+
+    /// The options of a deletion of the object that this reconciliation has seen.
+    fn deletion(&self, seen: &Seen, mut options: DeleteParams) -> DeleteParams {
+        let version = seen.version.as_ref().filter(|_| self.options.locked);
+        options.dry_run |= self.options.dry_run;
+        options.preconditions(Preconditions {
+            uid: seen.uid.as_ref().map(ToString::to_string),
+            resource_version: version.map(ToString::to_string),
+        })
     }
 
     /// The state of an object that this reconciliation knows: that of its own last write, else of its snapshots.
@@ -361,10 +275,10 @@ impl Writer {
 
     /// The newest version of a target that this reconciliation knows, if it is the same incarnation.
     fn newest(&self, resource: &ResourceType, key: &ObjectKey, seen: Seen) -> Seen {
-        let is_newer = seen.version.is_none() || self.shared.ledger.newest(resource, key).is_some();
-        let known = if is_newer { self.known(resource, key) } else { Seen::default() };
+        let is_known = seen.version.is_none() || self.shared.ledger.newest(resource, key).is_some();
+        let known = if is_known { self.known(resource, key) } else { Seen::default() };
         let is_same = known.uid.is_some() && (seen.uid.is_none() || seen.uid == known.uid);
-        if is_same { known } else { seen }
+        if is_same && !known.is_older_than(&seen) { known } else { seen }
     }
 
     /// Adds preconditions to the body of a request, unless it has its own.
@@ -381,7 +295,7 @@ impl Writer {
             }
         };
         set("uid", seen.uid.as_ref().map(ToString::to_string));
-        if self.locked {
+        if self.options.locked {
             set("resourceVersion", seen.version.as_ref().map(ToString::to_string));
         } else {
             metadata.remove("resourceVersion");
@@ -391,14 +305,14 @@ impl Writer {
     async fn send(
         &self,
         attempt: Attempt<'_>,
-        expected: Request,
-        request: Result<http::Request<Vec<u8>>, request::Error>,
+        form: Form,
+        body: &impl Serialize,
+        expected: Expected,
     ) -> Result<Answer, WriteError> {
         let Shared { client, limit, ledger, .. } = &*self.shared;
-        let request = request.map_err(|error| attempt.failed(client::Error::BuildRequest(error)))?;
-        let Some(entry) = ledger.begin(attempt, expected.labels.as_ref()) else {
-            return Err(attempt.ended());
-        };
+        let expected = if self.options.dry_run { Expected::Nothing } else { expected };
+        let request = attempt.request(form, &self.options, body)?;
+        let entry = ledger.begin(attempt, &expected).ok_or_else(|| attempt.ended())?;
         let answering = async { Answer::read(client.request_text(request).await?) };
         let answer = match tokio::time::timeout(*limit, answering).await {
             Ok(Ok(answer)) => answer,
@@ -411,7 +325,7 @@ impl Writer {
             }
             Err(_) => return Err(attempt.unanswered(*limit)),
         };
-        ledger.answered(entry, attempt, expected.uid, &answer);
+        ledger.answered(entry, attempt, expected, &answer);
         Ok(answer)
     }
 
@@ -433,52 +347,12 @@ impl Writer {
     pub(crate) fn confirmed(&self) -> &Confirmed {
         &self.shared.confirmed
     }
-
-    /// The same writer, whose writes carry the resourceVersion also after [`Writer::unlocked`].
-    pub(crate) fn locked(&self) -> Self {
-        Self { locked: true, ..self.clone() }
-    }
-}
-
-impl fmt::Debug for Writer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Writer")
-            .field("name", &self.shared.name)
-            .field("locked", &self.locked)
-            .finish_non_exhaustive()
-    }
-}
-
-impl Attempt<'_> {
-    fn collection(&self) -> request::Request {
-        collection(self.resource, self.namespace)
-    }
-
-    /// No object has such a name, and a server or proxy may read it as another path, though it is escaped: a deletion of `.`
-    /// as one of the collection.
-    fn check(&self) -> Result<(), WriteError> {
-        for (field, text) in [("metadata.namespace", self.namespace), ("metadata.name", self.name)] {
-            if text.is_some_and(|text| matches!(text, "." | "..") || text.contains('/')) {
-                return Err(self.no_name(field));
-            }
-        }
-        Ok(())
-    }
-
-    fn key(&self) -> Result<ObjectKey, WriteError> {
-        self.check()?;
-        let key = self.name.and_then(|name| ObjectKey::new(self.namespace, name).ok());
-        key.ok_or_else(|| self.unnamed())
-    }
-
-    fn typed<K: DeserializeOwned>(&self, answer: Answer) -> Result<K, WriteError> {
-        answer.decode().map_err(|error| self.failed(error))
-    }
 }
 
 /// An object as the server reads it.
 fn body<K: Serialize>(verb: &'static str, resource: &ResourceType, object: &K) -> Result<Value, WriteError> {
-    let attempt = Attempt { verb, resource, namespace: None, name: None };
+    let nowhere = Place::default();
+    let attempt = nowhere.attempt(verb, resource);
     let mut body =
         serde_json::to_value(object).map_err(|error| attempt.failed(client::Error::SerdeError(error)))?;
     if !body.is_object() {
@@ -490,8 +364,21 @@ fn body<K: Serialize>(verb: &'static str, resource: &ResourceType, object: &K) -
 }
 
 /// The namespace and the name that an object has.
-fn place(body: &Value) -> (Option<String>, Option<String>) {
+#[derive(Default)]
+struct Place {
+    namespace: Option<String>,
+    name: Option<String>,
+}
+
+impl Place {
+    fn attempt<'a>(&'a self, verb: &'static str, resource: &'a ResourceType) -> Attempt<'a> {
+        let (namespace, name) = (self.namespace.as_deref(), self.name.as_deref());
+        Attempt { verb, resource, namespace, name, subresource: None }
+    }
+}
+
+fn place(body: &Value) -> Place {
     let text =
         |field: &str| body["metadata"][field].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
-    (text("namespace"), text("name"))
+    Place { namespace: text("namespace"), name: text("name") }
 }

@@ -353,7 +353,15 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
                 self.settled(key);
                 (Ending::GaveUp, End::Settled)
             }
-            Ended::Returned(Err(failure)) => (Ending::Failed, self.retry(&work, &told, &failure.to_string())),
+            Ended::Returned(Err(failure)) => match failure.not_now() {
+                Some(wait) => {
+                    let delay = self.retries.put_off(self.inbox.now(), key, wait);
+                    tracing::debug!(parent: told.span(), error = %failure, ?delay, "refused for now");
+                    self.failures.settled(key);
+                    (Ending::Again, End::Again(delay, again(&work, Trigger::Again)))
+                }
+                None => (Ending::Failed, self.retry(&work, &told, &failure.to_string())),
+            },
             Ended::TimedOut => {
                 (Ending::TimedOut, self.retry(&work, &told, "the reconciliation took longer than its limit"))
             }

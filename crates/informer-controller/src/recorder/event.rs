@@ -64,7 +64,7 @@ impl Event {
     /// The event is also about this object: one that the controller made, for example.
     #[must_use]
     pub fn related<K>(mut self, object: impl Target<K>) -> Self {
-        self.related = Some(Reference::to(object));
+        self.related = Reference::to(object);
         self
     }
 }
@@ -83,9 +83,10 @@ pub(super) struct Reference {
 }
 
 impl Reference {
-    pub(super) fn to<K>(object: impl Target<K>) -> Self {
+    /// `None` for an object without a name.
+    pub(super) fn to<K>(object: impl Target<K>) -> Option<Self> {
         let Seen { uid, .. } = object.seen();
-        Self::new(&object.resource(), &object.key(), uid.map(|uid| uid.to_string()))
+        Some(Self::new(&object.resource(), &object.key()?, uid.map(|uid| uid.to_string())))
     }
 
     pub(super) fn new(resource: &ResourceType, key: &ObjectKey, uid: Option<String>) -> Self {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use informer::kube::client;
 
-use super::Attempt;
+use super::attempt::Attempt;
 
 /// A write that the server refused, or did not answer. The reconciliation returns it with `?`, and is tried again.
 pub struct WriteError {
@@ -26,6 +26,9 @@ const TELLABLE: &[&str] = &[
     "TooManyRequests",
     "Unauthorized",
 ];
+
+/// A server that does not say when to come again says this.
+const NOT_NOW: Duration = Duration::from_secs(5);
 
 /// The reason of the causes of a conflict between field managers.
 const TAKEN: &str = "FieldManagerConflict";
@@ -73,7 +76,7 @@ impl Attempt<'_> {
     }
 
     fn error(&self, why: Why) -> WriteError {
-        let Attempt { verb, resource, namespace, name } = self;
+        let Attempt { verb, resource, namespace, name, .. } = self;
         let namespace = namespace.map(|namespace| format!("{namespace}/")).unwrap_or_default();
         let what = format!("cannot {verb} {resource} {namespace}{}", name.unwrap_or_default());
         WriteError { what: what.trim_end().to_owned(), why }
@@ -123,6 +126,23 @@ impl WriteError {
         let Why::Request(client::Error::Api(status)) = &self.why else { return false };
         let causes = status.details.iter().flat_map(|details| &details.causes);
         status.code == 422 && causes.into_iter().any(|cause| cause.field == "metadata.uid")
+    }
+
+    /// The server's answer to a JSON patch that does not fit the object: it blames no field.
+    pub(super) fn is_misfit(&self) -> bool {
+        let Why::Request(client::Error::Api(status)) = &self.why else { return false };
+        status.code == 422 && status.details.iter().all(|details| details.causes.is_empty())
+    }
+
+    /// After how long the server may accept the same write (429): it has no capacity, or an eviction would violate a disruption budget.
+    /// Then nothing was written. 5 s if the server does not say, as long as `kubectl drain` waits. `None` for other errors.
+    ///
+    /// A reconciliation that ends with this error, or with one whose source it is, runs again after this time; it counts as no failure.
+    pub fn retry_after(&self) -> Option<Duration> {
+        let Why::Request(client::Error::Api(status)) = &self.why else { return None };
+        let asked = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
+        let wait = if asked == 0 { NOT_NOW } else { Duration::from_secs(asked.into()) };
+        (status.code == 429).then_some(wait)
     }
 
     /// Whether the write may have been carried out all the same: the server did not answer, or failed.

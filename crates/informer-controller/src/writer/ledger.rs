@@ -3,12 +3,38 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use informer::{Labels, ObjectKey, ResourceType, Uid};
-use informer_core::control::OwnWrite;
+use informer_core::control::{CacheStates, OwnWrite};
 use serde_json::Value;
 
+use super::Seen;
 use super::answer::Answer;
-use super::{Attempt, Seen};
+use super::attempt::Attempt;
 use crate::caches::Caches;
+
+/// What the caches will show of a write.
+#[derive(Debug, Clone)]
+pub(super) enum Expected {
+    /// The object as written, which is the answer. With these labels, if the request says.
+    Object {
+        labels: Option<Labels>,
+    },
+    /// The object as written, of which the answer is one part.
+    Part,
+    /// The deletion of this incarnation, or its beginning if the answer is the object.
+    Deletion {
+        uid: Option<Uid>,
+    },
+    /// The answer does not tell: the server is asked.
+    Unknown,
+    Nothing,
+}
+
+impl Expected {
+    /// The object that the body of a request is.
+    pub(super) fn of_body(body: &Value) -> Self {
+        Self::Object { labels: Some(labels(&body["metadata"])) }
+    }
+}
 
 /// The writes of a reconciliation.
 pub(super) struct Ledger {
@@ -29,8 +55,8 @@ struct State {
 #[derive(Clone)]
 pub(super) struct Written {
     pub(super) seen: Seen,
-    /// As the server answered.
-    pub(super) json: Arc<str>,
+    /// As the server answered, if that was the whole object.
+    pub(super) json: Option<Arc<str>>,
 }
 
 /// The writes of a reconciliation.
@@ -49,20 +75,21 @@ impl Ledger {
         &self.caches
     }
 
-    /// A request is about to be sent: from now on it may have been carried out. `labels` are those that the object will have,
-    /// if the request says. `None` if the reconciliation has ended, so that nobody would wait for the result.
-    pub(super) fn begin(&self, attempt: Attempt<'_>, labels: Option<&Labels>) -> Option<Entry> {
+    /// A request is about to be sent: from now on it may have been carried out. `None` if the reconciliation has ended, so that
+    /// nobody would wait for the result.
+    pub(super) fn begin(&self, attempt: Attempt<'_>, expected: &Expected) -> Option<Entry> {
         let Attempt { resource, namespace, name, .. } = attempt;
         let uncertain = |cache| OwnWrite::Uncertain {
             cache,
             namespace: namespace.map(str::to_owned),
             name: name.map(str::to_owned),
         };
-        let writes = match labels {
-            Some(labels) => {
+        let writes = match expected {
+            Expected::Nothing => Vec::new(),
+            Expected::Object { labels: Some(labels) } => {
                 self.concerned(resource, attempt.key().ok().as_ref(), labels).map(uncertain).collect()
             }
-            None => self.caches.of(resource).map(uncertain).collect(),
+            _ => self.caches.of(resource).map(uncertain).collect(),
         };
         let mut state = self.state();
         if state.ended {
@@ -97,32 +124,42 @@ impl Ledger {
         self.set(entry, Vec::new());
     }
 
-    /// The server has carried out the request and returned the object, or a status after a deletion. `uid` is that of the
-    /// request's precondition.
-    pub(super) fn answered(&self, entry: Entry, attempt: Attempt<'_>, uid: Option<Uid>, answer: &Answer) {
+    /// The server has carried out the request and returned the object, a part of it, or a status after a deletion.
+    pub(super) fn answered(&self, entry: Entry, attempt: Attempt<'_>, expected: Expected, answer: &Answer) {
         let Attempt { resource, namespace, name, .. } = attempt;
         let is_object = answer.is_object();
         let name = answer.name().or(name);
         let Some(key) = name.and_then(|name| ObjectKey::new(namespace, name).ok()) else { return };
+        let (is_part, uid) = match expected {
+            Expected::Nothing | Expected::Unknown => return,
+            Expected::Object { .. } => (false, None),
+            Expected::Part => (true, None),
+            Expected::Deletion { uid } => (false, uid),
+        };
         let (uid, version) = (answer.uid().cloned().or(uid), answer.version().cloned());
-        let writes = match (&version, &uid) {
+        let holds = |cache| self.caches.object(cache, &key).is_some();
+        match (&version, &uid) {
+            // A part has no labels: a cache that lacks the object may select it, so the server is asked.
+            (Some(_), _) if is_part && !self.caches.of(resource).all(holds) => {}
             (Some(version), _) if is_object => {
                 let written = |cache| OwnWrite::Written { cache, key: key.clone(), version: version.clone() };
                 let concerned = self.concerned(resource, Some(&key), answer.labels());
                 let is_told = |cache: &usize| self.caches.is_told(*cache, &key, |by| answer.hash(by, &key));
-                concerned.filter(is_told).map(written).collect()
+                self.set(entry, concerned.filter(is_told).map(written).collect());
             }
             (_, Some(uid)) => {
                 let gone = |cache| OwnWrite::Gone { cache, key: key.clone(), uid: uid.clone() };
-                self.caches.of(resource).map(gone).collect()
+                self.set(entry, self.caches.of(resource).map(gone).collect());
             }
             // The answer says nothing that could be awaited. The object is asked for when its next reconciliation begins.
             _ => return,
-        };
-        self.set(entry, writes);
+        }
         let mut state = self.state();
-        state.newest.retain(|(of, one, _)| !(is_same(of, resource) && *one == key));
-        let written = is_object.then(|| Written { seen: Seen { uid, version }, json: answer.json().clone() });
+        let is_it =
+            |(of, one, _): &(ResourceType, ObjectKey, Option<Written>)| is_same(of, resource) && *one == key;
+        let before = state.newest.iter().position(is_it).and_then(|at| state.newest.swap_remove(at).2);
+        let json = if is_part { before.and_then(|before| before.json) } else { Some(answer.json().clone()) };
+        let written = is_object.then_some(Written { seen: Seen { uid, version }, json });
         state.newest.push((resource.clone(), key, written));
     }
 
@@ -160,7 +197,7 @@ fn is_same(one: &ResourceType, other: &ResourceType) -> bool {
     one.group == other.group && one.plural == other.plural
 }
 
-pub(super) fn labels(metadata: &Value) -> Labels {
+fn labels(metadata: &Value) -> Labels {
     let labels = metadata["labels"].as_object();
     let pairs = labels.into_iter().flatten();
     Labels::new(pairs.filter_map(|(name, value)| Some((name.as_str(), value.as_str()?))))

@@ -8,9 +8,10 @@ use informer::kube::core::params::ListParams;
 use informer::{Item, ResourceVersion};
 use serde_json::Value;
 
-use super::{Attempt, Target, WriteError, Writer};
+use super::attempt::Attempt;
+use super::{Target, WriteError, Writer};
 use crate::owned::Owned;
-use crate::request;
+use crate::request::{collection, version};
 
 impl Writer {
     /// The owned fields of this incarnation of an object on the server, and their version. `None` if it is gone.
@@ -21,10 +22,9 @@ impl Writer {
         object: &Item<K>,
     ) -> Result<Option<(Arc<Owned>, ResourceVersion)>, WriteError> {
         let (resource, key) = (object.resource(), object.key());
-        let attempt =
-            Attempt { verb: "read", resource: &resource, namespace: key.namespace(), name: Some(key.name()) };
+        let (attempt, key) = Attempt::on("read", &resource, Some(key))?;
         let by_name = ListParams::default().fields(&format!("metadata.name={}", key.name()));
-        let request = attempt.collection().list_metadata(&by_name);
+        let request = collection(&resource, key.namespace()).list_metadata(&by_name);
         let request = request.map_err(|error| attempt.failed(client::Error::BuildRequest(error)))?;
         let limit = self.shared.limit;
         let answer = tokio::time::timeout(limit, self.shared.client.request::<Value>(request)).await;
@@ -35,6 +35,6 @@ impl Writer {
         }
         let owned: Owned = serde_json::from_value(item.clone())
             .map_err(|error| attempt.failed(client::Error::SerdeError(error)))?;
-        Ok(Some((Arc::new(owned), request::version(item))))
+        Ok(Some((Arc::new(owned), version(item))))
     }
 }

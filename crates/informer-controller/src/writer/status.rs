@@ -1,14 +1,15 @@
 //! Writing a status only if it says something new.
 
+use informer::Item;
 use informer::kube::Resource;
-use informer::kube::core::params::Patch;
-use informer::{Item, path_segment};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::ledger::Written;
-use super::{Attempt, Request, Target, WriteError, Writer};
+use super::attempt::Attempt;
+use super::form::Form;
+use super::ledger::Expected;
+use super::{Target, WriteError, Writer};
 
 /// The part of an object that says how it is.
 #[derive(Deserialize)]
@@ -73,34 +74,26 @@ impl Writer {
         status: &impl Serialize,
     ) -> Result<K, WriteError> {
         let (resource, key) = (target.resource(), target.key());
-        let attempt = Attempt {
-            verb: "apply the status of",
-            resource: &resource,
-            namespace: key.namespace(),
-            name: Some(key.name()),
-        };
-        attempt.check()?;
+        let (attempt, key) = Attempt::on("apply the status of", &resource, key.as_ref())?;
+        let attempt = Attempt { subresource: Some("status"), ..attempt };
         let mut body = json!({
             "apiVersion": resource.api_version(), "kind": resource.kind,
             "metadata": { "namespace": key.namespace(), "name": key.name() },
             // A status that does not serialize is not sent, and the server reports that.
             "status": serde_json::to_value(status).unwrap_or_default(),
         });
-        self.condition(&mut body, &self.newest(&resource, &key, target.seen()));
-        let request = attempt.collection().patch_subresource(
-            "status",
-            &path_segment(key.name()),
-            &self.application(),
-            &Patch::Apply(&body),
-        );
-        let answer = self.send(attempt, Request::default(), request).await;
-        attempt.typed(answer.map_err(|error| error.between_managers(&self.shared.name))?)
+        self.condition(&mut body, &self.newest(&resource, key, target.seen()));
+        let answer = self.send(attempt, Form::Apply, &body, Expected::Object { labels: None }).await;
+        attempt.typed(answer.map_err(|error| error.between_managers(&self.options.manager))?)
     }
 
     /// The status that this reconciliation knows: of its own last write, else of the cache.
     fn current<K: Resource<DynamicType = (), Scope: 'static>>(&self, object: &Item<K>) -> Value {
-        let object_of = |written: Written| serde_json::from_str::<HasStatus>(&written.json).ok();
-        match self.shared.ledger.newest(&object.resource(), object.key()).flatten().map(object_of) {
+        let written = self.shared.ledger.newest(&object.resource(), object.key()).flatten();
+        match written
+            .and_then(|written| written.json)
+            .map(|json| serde_json::from_str::<HasStatus>(&json).ok())
+        {
             Some(written) => written.map(|written| written.status),
             None => object.object().decode::<HasStatus>().ok().map(|cached| cached.status.clone()),
         }

@@ -5,14 +5,30 @@ use std::borrow::Cow;
 use informer::kube::Resource;
 use informer::{Item, ObjectKey, ObjectRef, ResourceType, ResourceVersion, Uid};
 
-/// An object that exists, as a reconciler knows it: an `&Item<K>` of a cache, or an `&ObjectRef<K>`, whose resourceVersion is
-/// that of the controller's caches.
+/// An object that exists, as a reconciler knows it: an `&Item<K>` of a cache; an `&ObjectRef<K>`, whose resourceVersion is that of
+/// the controller's caches; or an object that was read from the server, as an `&K`, or as `(&ResourceType, &K)` for a type that is
+/// known at run time, such as `DynamicObject`.
+///
+/// ```no_run
+/// use informer::kube::client::Api;
+/// use informer_controller::{Context, Failure, Outcome};
+/// use k8s_openapi::api::core::v1::ConfigMap;
+/// use serde_json::json;
+///
+/// async fn reconcile(context: Context<ConfigMap>) -> Result<Outcome, Failure> {
+///     let maps: Api<ConfigMap> = Api::namespaced(context.unrecorded_client().clone(), "shop");
+///     if let Some(map) = maps.get_opt("prices").await? {
+///         context.writer().patch(&map, json!({ "data": { "tea": "4" } })).await?;
+///     }
+///     Ok(Outcome::Done)
+/// }
+/// ```
 pub trait Target<K> {
     /// Its resource.
     fn resource(&self) -> Cow<'_, ResourceType>;
 
-    /// Its namespace and name.
-    fn key(&self) -> ObjectKey;
+    /// Its namespace and name. An object that the server has not named yet has none.
+    fn key(&self) -> Option<ObjectKey>;
 
     /// Its incarnation and version, for preconditions.
     fn seen(&self) -> Seen;
@@ -28,11 +44,21 @@ pub struct Seen {
 }
 
 impl Seen {
-    pub(crate) fn of<K>(item: &Item<K>) -> Self {
+    fn new(uid: Uid, version: ResourceVersion) -> Self {
         Self {
-            uid: Some(item.uid().clone()).filter(|uid| !uid.is_unset()),
-            version: Some(item.resource_version().clone()).filter(|version| !version.is_unset()),
+            uid: Some(uid).filter(|uid| !uid.is_unset()),
+            version: Some(version).filter(|version| !version.is_unset()),
         }
+    }
+
+    /// Whether this is known to be an older version.
+    pub(super) fn is_older_than(&self, other: &Self) -> bool {
+        let versions = self.version.as_ref().zip(other.version.as_ref());
+        versions.is_some_and(|(own, other)| own.is_older_than(other))
+    }
+
+    pub(crate) fn of<K>(item: &Item<K>) -> Self {
+        Self::new(item.uid().clone(), item.resource_version().clone())
     }
 }
 
@@ -41,8 +67,8 @@ impl<K: Resource<DynamicType = (), Scope: 'static>> Target<K> for &Item<K> {
         Cow::Owned(ResourceType::of::<K>())
     }
 
-    fn key(&self) -> ObjectKey {
-        Item::key(self).clone()
+    fn key(&self) -> Option<ObjectKey> {
+        Some(Item::key(self).clone())
     }
 
     fn seen(&self) -> Seen {
@@ -55,11 +81,50 @@ impl<K> Target<K> for &ObjectRef<K> {
         Cow::Borrowed(ObjectRef::resource(self))
     }
 
-    fn key(&self) -> ObjectKey {
-        ObjectRef::key(self).clone()
+    fn key(&self) -> Option<ObjectKey> {
+        Some(ObjectRef::key(self).clone())
     }
 
     fn seen(&self) -> Seen {
         Seen { uid: self.uid().cloned(), version: None }
     }
+}
+
+impl<K: Resource<DynamicType = (), Scope: 'static>> Target<K> for &K {
+    fn resource(&self) -> Cow<'_, ResourceType> {
+        Cow::Owned(ResourceType::of::<K>())
+    }
+
+    fn key(&self) -> Option<ObjectKey> {
+        key(*self)
+    }
+
+    fn seen(&self) -> Seen {
+        seen(*self)
+    }
+}
+
+impl<K: Resource> Target<K> for (&ResourceType, &K) {
+    fn resource(&self) -> Cow<'_, ResourceType> {
+        Cow::Borrowed(self.0)
+    }
+
+    fn key(&self) -> Option<ObjectKey> {
+        key(self.1)
+    }
+
+    fn seen(&self) -> Seen {
+        seen(self.1)
+    }
+}
+
+fn key(object: &impl Resource) -> Option<ObjectKey> {
+    let meta = object.meta();
+    ObjectKey::new(meta.namespace.as_deref(), meta.name.as_deref()?).ok()
+}
+
+fn seen(object: &impl Resource) -> Seen {
+    let meta = object.meta();
+    let [uid, version] = [&meta.uid, &meta.resource_version].map(|text| text.as_deref().unwrap_or_default());
+    Seen::new(Uid::new(uid), ResourceVersion::new(version))
 }

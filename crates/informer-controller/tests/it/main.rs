@@ -24,3 +24,4 @@ mod telling;
 mod traps;
 mod waiting;
 mod wireless;
+mod writes;

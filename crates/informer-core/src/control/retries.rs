@@ -43,6 +43,15 @@ impl Retries {
         failures.due.since(now)
     }
 
+    /// A key has not failed, and comes again after `wait`, or later, if many are put off: they come at the limiter's pace. Returns how
+    /// long it waits.
+    pub fn put_off(&mut self, now: Time, key: &ObjectKey, wait: Duration) -> Duration {
+        self.settled(key);
+        let pace = self.limiter.when(now, key);
+        self.limiter.forget(key);
+        wait.max(pace)
+    }
+
     /// A key does not fail any more, or is not tried again.
     pub fn settled(&mut self, key: &ObjectKey) {
         self.failures.remove(key);
