@@ -212,6 +212,14 @@ impl<T: View> Controller<T> {
         self
     }
 
+    /// Of objects that go, only these are seen to go ([`Triggers::saw_deletion`](crate::Triggers::saw_deletion)): others are another process's.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn ours(self, ours: impl Fn(&Object) -> bool + Send + Sync + 'static) -> Self {
+        self.inbox.owns(Box::new(ours));
+        self
+    }
+
     /// A handle to the controller, for the time when it runs.
     pub fn handle(&self) -> ControllerHandle {
         ControllerHandle::new(self.name.clone(), self.inbox.clone())

@@ -1,8 +1,8 @@
 //! Where changes wait for the control loop.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use informer::ObjectKey;
+use informer::{Object, ObjectKey};
 use informer_core::Time;
 use informer_core::control::Control;
 use tokio::sync::Notify;
@@ -15,6 +15,9 @@ use crate::trigger::{Trigger, Triggers};
 /// Whether an object exists.
 pub(crate) type Exists = Arc<dyn Fn(&ObjectKey) -> bool + Send + Sync>;
 
+/// Whether an object belongs to this process, where several divide them.
+pub(crate) type Ours = Box<dyn Fn(&Object) -> bool + Send + Sync>;
+
 /// The state of the control loop, to which sources add keys. No code of the user runs under its lock.
 pub(crate) struct Inbox {
     control: Mutex<Control>,
@@ -23,6 +26,7 @@ pub(crate) struct Inbox {
     start: Instant,
     /// Tells which objects exist, while another process leads.
     standby: Mutex<Option<Exists>>,
+    ours: OnceLock<Ours>,
     /// How reconciliations have ended.
     pub(crate) endings: Endings,
 }
@@ -34,8 +38,20 @@ impl Inbox {
             changed: Notify::new(),
             start: Instant::now(),
             standby: Mutex::new(None),
+            ours: OnceLock::new(),
             endings: Endings::default(),
         }
+    }
+
+    /// Only these objects are this process's own when they go, from now on.
+    pub(crate) fn owns(&self, ours: Ours) {
+        // Once per controller.
+        let _ = self.ours.set(ours);
+    }
+
+    /// Whether the deletion of an object is for this process to reconcile.
+    pub(crate) fn is_ours(&self, object: &Object) -> bool {
+        self.ours.get().is_none_or(|ours| ours(object))
     }
 
     pub(crate) fn changed(&self, key: ObjectKey, trigger: Trigger, priority: i32) {

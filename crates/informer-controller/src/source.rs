@@ -197,7 +197,10 @@ impl<U: View> Translate<U> {
             _ if matches!(self.keys, Keys::Itself) => (Trigger::Object, NORMAL),
             _ => (Trigger::Related, NORMAL),
         };
-        let is_gone = matches!((&self.keys, change), (Keys::Itself, Change::Deleted(_)));
+        let is_gone = match (&self.keys, change) {
+            (Keys::Itself, Change::Deleted(deleted)) => inbox.is_ours(deleted.last().object()),
+            _ => false,
+        };
         for key in self.keys(change) {
             if is_gone { inbox.gone(key, trigger, priority) } else { inbox.changed(key, trigger, priority) }
         }

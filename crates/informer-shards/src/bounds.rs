@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use informer::View;
 use informer::share::{Ranges, Share, ShareBy, hash};
+use informer::{Object, View};
 use informer_controller::{Context, Failure, Outcome, Reconcile, Writer};
 use tokio::sync::{mpsc, watch};
 
@@ -96,6 +96,12 @@ impl Bounds {
                 self.share.hash_of(context.object()?.object()).ok().flatten()
             }
         }
+    }
+
+    /// Whether an object, which may be gone, is inside of the bounds.
+    pub(crate) fn has(&self, object: &Object) -> bool {
+        let hash = self.share.hash_of(object).ok().flatten();
+        hash.is_some_and(|hash| self.state.borrow().accept.contains(hash))
     }
 
     /// Begins a reconciliation, unless it is outside of the bounds. A key without a hash belongs to the process that saw its

@@ -40,6 +40,7 @@ pub(crate) struct Driver {
     make: Make,
     running: Option<Slot>,
     prepared: Option<Slot>,
+    awaited: Option<Awaited>,
     tasks: JoinSet<Result<(), RunError>>,
     telling: mpsc::UnboundedSender<(u64, News)>,
     news: mpsc::UnboundedReceiver<(u64, News)>,
@@ -57,15 +58,26 @@ enum Answer {
     Deleted,
 }
 
-/// Why a member that has lost its lease does not join again.
+/// Why a member that has no lease does not join again.
 const BLOCKS: &str = "a reconciliation still runs: it blocks its thread";
-/// An aborted reconciliation that runs for so long blocks its thread.
+/// A reconciliation that runs for so long after it was dropped blocks its thread.
 const ABORTS: Duration = Duration::from_secs(1);
+
+/// The wait for running reconciliations to end, so that this member can follow the map.
+struct Awaited {
+    /// All of them, or those outside of `accept`.
+    all: bool,
+    accept: Ranges,
+    /// When they have been dropped for so long that one of them blocks its thread.
+    until: Time,
+}
 
 /// How the time with one term of the lease ended.
 enum End {
     Left,
     Lost(Loss),
+    /// A reconciliation blocks its thread, so this member cannot follow the map.
+    Blocked,
 }
 
 impl Driver {
@@ -85,6 +97,7 @@ impl Driver {
             make,
             running: None,
             prepared: None,
+            awaited: None,
             tasks: JoinSet::new(),
             telling,
             news,
@@ -115,12 +128,19 @@ impl Driver {
             match self.serve(&term, &client, &mut until).await {
                 Ok(End::Lost(loss)) => {
                     tracing::warn!(shards = self.name(), %loss, "the lease of this member is lost; it joins again");
-                    self.drop_all().await;
+                    self.drop_all(term).await;
+                    self.shared.status.send_modify(|status| status.losses += 1);
+                }
+                Ok(End::Blocked) => {
+                    tracing::warn!(
+                        shards = self.name(),
+                        "this member cannot follow the map, and leaves for now"
+                    );
+                    self.drop_all(term).await;
                     self.shared.status.send_modify(|status| status.losses += 1);
                 }
                 ended => {
-                    self.drop_all().await;
-                    term.release().await;
+                    self.drop_all(term).await;
                     return ended.map(drop);
                 }
             }
@@ -142,6 +162,7 @@ impl Driver {
             }
             self.publish();
             let is_asking = self.request.is_some();
+            let until_blocked = self.awaited.as_ref().map(|awaited| awaited.until);
             tokio::select! {
                 biased;
                 loss = term.lost() => return Ok(End::Lost(loss)),
@@ -150,6 +171,9 @@ impl Driver {
                 Some(ended) = self.tasks.join_next_with_id() => self.ended(ended)?,
                 answer = answer(&mut self.request) => self.answered(answer)?,
                 () = host.sleep_until(self.look_at), if !is_asking => self.look(),
+                () = host.sleep_until(until_blocked.unwrap_or(Time::ZERO)), if until_blocked.is_some() => {
+                    return Ok(End::Blocked);
+                }
             }
         }
     }
@@ -166,12 +190,16 @@ impl Driver {
             }
             self.acknowledge(acknowledge);
             match step {
-                Step::GoOn => return Ok(false),
+                Step::GoOn => {
+                    self.await_what_runs(false, accept);
+                    return Ok(false);
+                }
                 Step::Leave => return Ok(true),
                 Step::End => {
                     if let Some(running) = &self.running {
                         running.stop();
                     }
+                    self.await_what_runs(true, accept);
                     return Ok(false);
                 }
                 Step::Begin => {
@@ -183,6 +211,20 @@ impl Driver {
                     tracing::info!(shards = self.name(), share = %self.logic.accepted(), "acting on a new share");
                 }
             }
+        }
+    }
+
+    /// Takes note of the wait for all that runs, or else for what runs outside of `accept`, if there is one.
+    fn await_what_runs(&mut self, all: bool, accept: Ranges) {
+        let waits = all || !self.logic.is_drained();
+        let Some(running) = self.running.as_ref().filter(|_| waits) else {
+            self.awaited = None;
+            return;
+        };
+        let until = self.shared.host.time() + running.grace + ABORTS;
+        let is_new = self.awaited.as_ref().is_none_or(|of| of.all != all || of.accept != accept);
+        if is_new {
+            self.awaited = Some(Awaited { all, accept, until });
         }
     }
 
@@ -316,15 +358,20 @@ impl Driver {
         self.election.mark(|marks| drop(marks.annotations.insert(ACKNOWLEDGED, text)));
     }
 
-    /// Ends all controllers. Waits for code of the user that blocks: its key would have two workers otherwise.
-    async fn drop_all(&mut self) {
+    /// Ends all controllers, and then the term. Waits for code of the user that blocks, as its key would have two workers otherwise: without
+    /// the lease, so that the others do not wait.
+    async fn drop_all(&mut self, term: Term) {
         self.request = None;
         self.prepared = None;
+        self.awaited = None;
         self.logic.lost();
         let ended = self.running.take().map(Slot::abort);
-        if let Some(bounds) = ended
-            && tokio::time::timeout(ABORTS, bounds.ended()).await.is_err()
-        {
+        let blocks = match ended {
+            Some(bounds) => tokio::time::timeout(ABORTS, bounds.ended()).await.is_err().then_some(bounds),
+            None => None,
+        };
+        term.release().await;
+        if let Some(bounds) = blocks {
             tracing::warn!(shards = self.name(), "{BLOCKS}");
             self.problem = Some(BLOCKS.to_owned());
             self.publish();

@@ -51,6 +51,9 @@
 //! that counts only if it takes longer. A member that joins begins after a random wait of up to a retry
 //! period, in which others may join, and its own list.
 //!
+//! A member whose share only shrinks keeps its controller and its informers; one whose share grows gets a new controller. A member whose
+//! reconciliations block their threads gives its lease up a second after `grace`, and joins again when they have ended.
+//!
 //! A process that joins while the lease of a crashed one still exists waits for that one's duration, too: it cannot know when it
 //! was renewed last. The hashes that move to it have no owner until then. A process that restarts under its old identity avoids
 //! this. (Members delete such a lease after ten further durations.)

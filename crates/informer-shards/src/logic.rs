@@ -78,8 +78,8 @@ pub(crate) struct Logic {
     in_force: bool,
     /// The ranges that this member should act on, as far as it may.
     target: Ranges,
-    /// The hashes that the running controller was made for; `None` if none runs.
-    running: Option<Ranges>,
+    /// Whether a controller runs.
+    runs: bool,
     /// The ranges that it still accepts.
     accept: Ranges,
     /// Whether nothing runs outside of them.
@@ -115,7 +115,7 @@ impl Logic {
             greatest: 0,
             in_force: false,
             target: Ranges::none(),
-            running: None,
+            runs: false,
             accept: Ranges::none(),
             drained: true,
             synced: None,
@@ -157,16 +157,21 @@ impl Logic {
         self.drained |= *ranges == self.accept;
     }
 
+    /// Whether nothing runs outside of the accepted hashes.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.drained
+    }
+
     /// The running controller has ended.
     pub(crate) fn ended(&mut self) {
-        self.running = None;
+        self.runs = false;
         self.accept = Ranges::none();
         self.drained = true;
     }
 
     /// The prepared controller begins.
     pub(crate) fn begun(&mut self) {
-        self.running = Some(self.target.clone());
+        self.runs = true;
         self.accept = self.target.clone();
         self.synced = None;
     }
@@ -193,9 +198,9 @@ impl Logic {
 
     /// The plan for now.
     pub(crate) fn plan(&mut self) -> Plan {
-        let is_idle = self.running.is_none();
-        // A controller that was restricted once does not know what it has missed since.
-        let has_target = self.running.as_ref() == Some(&self.target) && self.accept == self.target;
+        let is_idle = !self.runs;
+        // A controller may have more in its caches. It does not know what it has missed outside of what it accepts.
+        let has_target = !is_idle && self.accept == self.target;
         let is_settled = if self.target.is_empty() { is_idle } else { has_target };
         let is_ours = self.foreign.is_none() && !self.is_set_back;
         if is_ours && self.drained && self.target.covers(&self.accept) {
@@ -245,7 +250,7 @@ impl Logic {
         }
         if !self.target.covers(&self.accept) {
             self.accept = self.accept.intersection(&self.target);
-            self.drained = self.running.is_none();
+            self.drained = !self.runs;
         }
     }
 

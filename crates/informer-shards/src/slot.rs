@@ -1,6 +1,7 @@
 //! The place of one controller in a member: made for a share, running or waiting for its turn.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -16,8 +17,8 @@ use crate::{BoxError, ShardsError};
 
 /// Makes the controller of a share, of whatever type.
 pub(crate) type Make = Box<dyn FnMut(&Share) -> Result<Runs, BoxError> + Send>;
-/// Runs it in a seat.
-type Runs = Box<dyn FnOnce(Seat, Client) -> BoxFuture<'static, Result<(), RunError>> + Send>;
+/// Runs it in a seat. With its grace.
+type Runs = (Duration, Box<dyn FnOnce(Seat, Client) -> BoxFuture<'static, Result<(), RunError>> + Send>);
 
 /// The controller's side of a slot.
 pub(crate) struct Seat {
@@ -31,6 +32,8 @@ pub(crate) struct Seat {
 pub(crate) struct Slot {
     pub(crate) number: u64,
     pub(crate) ranges: Ranges,
+    /// How long what runs may take to end.
+    pub(crate) grace: Duration,
     bounds: Arc<Bounds>,
     begin: CancellationToken,
     stop: CancellationToken,
@@ -43,7 +46,8 @@ pub(crate) fn maker<T: View, R: Reconcile<T>>(
 ) -> Make {
     Box::new(move |share| {
         let (controller, reconciler) = make(share)?;
-        Ok(Box::new(|seat, client| seat.run(controller, client, reconciler).boxed()))
+        let grace = controller.grace_limit();
+        Ok((grace, Box::new(move |seat, client| seat.run(controller, client, reconciler, grace).boxed())))
     })
 }
 
@@ -53,13 +57,16 @@ impl Seat {
         controller: Controller<T>,
         client: Client,
         reconciler: impl Reconcile<T>,
+        grace: Duration,
     ) -> Result<(), RunError> {
         let Self { bounds, begin, stop, reporter } = self;
         let turn = async move {
             reporter.tell(News::Synced);
             begin.cancelled_owned().await;
         };
-        let bounded = Bounded { bounds, grace: controller.grace_limit(), reconciler };
+        let ours = bounds.clone();
+        let controller = controller.ours(move |object| ours.has(object));
+        let bounded = Bounded { bounds, grace, reconciler };
         controller.begin_when(turn).until(stop.cancelled_owned()).run(client, bounded).await
     }
 }
@@ -73,13 +80,13 @@ impl Slot {
         reporter: Reporter,
         tasks: &mut JoinSet<Result<(), RunError>>,
     ) -> Result<Self, ShardsError> {
-        let run = make(&share).map_err(ShardsError::make)?;
+        let (grace, run) = make(&share).map_err(ShardsError::make)?;
         let ranges = share.ranges().clone();
         let bounds = Arc::new(Bounds::new(share, reporter.clone()));
         let (number, begin, stop) = (reporter.number, CancellationToken::new(), CancellationToken::new());
         let seat = Seat { bounds: bounds.clone(), begin: begin.clone(), stop: stop.clone(), reporter };
         let task = tasks.spawn(run(seat, client));
-        Ok(Self { number, ranges, bounds, begin, stop, task })
+        Ok(Self { number, ranges, grace, bounds, begin, stop, task })
     }
 
     pub(crate) fn id(&self) -> Id {

@@ -1,6 +1,6 @@
 //! Members come and go.
 
-use crate::support::{Acting, Member, all_are_stamped, server};
+use crate::support::{Acting, Member, all_are_stamped, maps, sees_it_gone, server};
 use informer::share::ShareBy;
 
 #[tokio::test]
@@ -29,5 +29,33 @@ async fn q9_members_divide_the_objects_and_a_leaving_one_hands_its_share_over() 
         let status = three.settles(1).await;
         all_are_stamped(&server, by, &status.members).await;
         three.leave().await.unwrap();
+    }
+}
+
+/// Issue 20: a member that joined rebuilt the controllers of all others, with a list each.
+#[tokio::test]
+async fn q9_a_member_that_joins_costs_the_others_no_new_controller() {
+    let by = ShareBy::Uid;
+    let server = server().await;
+    let acting = Acting::default();
+    let one = Member::join(&server, "one", by, &acting);
+    one.settles(1).await;
+    let two = Member::join(&server, "two", by, &acting);
+    one.settles(2).await;
+    two.settles(2).await;
+    let three = Member::join(&server, "three", by, &acting);
+    for member in [&one, &two, &three] {
+        assert_eq!(member.settles(3).await.controllers, 1);
+    }
+    let status = three.handle.status();
+    all_are_stamped(&server, by, &status.members).await;
+    // The others still have the objects in their caches.
+    for object in server.api().list(&maps(), None).unwrap() {
+        let metadata = &object["metadata"];
+        let (namespace, name) = (metadata["namespace"].as_str().unwrap(), metadata["name"].as_str().unwrap());
+        server.api().delete(&maps(), namespace, name).unwrap();
+        let hash = informer::share::hash(metadata["uid"].as_str().unwrap());
+        let owner = status.members.iter().find(|(_, ranges)| ranges.contains(hash)).unwrap().0;
+        sees_it_gone(&acting, &format!("{namespace}/{name}"), owner).await;
     }
 }

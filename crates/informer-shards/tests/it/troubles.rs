@@ -8,12 +8,13 @@ use futures_util::StreamExt;
 use informer::SharedInformerFactory;
 use informer::share::ShareBy;
 use informer_controller::{Clock, Context, Controller, Outcome};
-use informer_shards::{BoxError, Shards};
+use informer_shards::{BoxError, Shards, ShardsError, ShardsHandle};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::{Value, json};
 use testapi::{Patch, TestApi};
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 
 use crate::support::{
     Acting, LONG, Member, all_are_stamped, leases, map, maps, sees_it_gone, server, stamped,
@@ -209,53 +210,101 @@ struct Blocking {
     most: AtomicUsize,
 }
 
+/// A member whose reconciliations block until they may go on.
+struct Blocker {
+    handle: ShardsHandle,
+    running: JoinHandle<Result<(), ShardsError>>,
+    go_on: std::sync::mpsc::Sender<()>,
+    has_begun: mpsc::UnboundedReceiver<()>,
+    blocking: Arc<Blocking>,
+}
+
+impl Blocker {
+    /// Objects whose hash is below `from` do not block.
+    fn join(server: &TestApi, from: u64) -> Self {
+        let config = server.config();
+        let shards = Shards::builder(config.clone(), "shop", "stamp")
+            .by(BY)
+            .identity("one")
+            .lease_duration(Duration::from_secs(6))
+            .renew_deadline(Duration::from_secs(4))
+            .retry_period(Duration::from_millis(200))
+            .build()
+            .unwrap();
+        let handle = shards.handle();
+        let (go_on, goes_on) = std::sync::mpsc::channel::<()>();
+        let (begun, has_begun) = mpsc::unbounded_channel();
+        let (goes_on, blocking) = (Arc::new(Mutex::new(goes_on)), Arc::new(Blocking::default()));
+        let seen = blocking.clone();
+        let running = tokio::spawn(shards.run(config.clone(), move |share| {
+            let factory = SharedInformerFactory::builder(config.clone()).build()?.with_share(share.clone());
+            let maps = factory.informer::<ConfigMap>();
+            let (begun, goes_on, seen) = (begun.clone(), goes_on.clone(), seen.clone());
+            let reconcile = move |context: Context<ConfigMap>| {
+                let uid = context.object().map(|map| map.uid().to_string());
+                if uid.is_none_or(|uid| informer::share::hash(&uid) < from) {
+                    return std::future::ready(Ok(Outcome::Done));
+                }
+                let running = seen.running.fetch_add(1, Ordering::SeqCst) + 1;
+                seen.most.fetch_max(running, Ordering::SeqCst);
+                let _ = begun.send(());
+                let _ = goes_on.lock().unwrap().recv();
+                seen.running.fetch_sub(1, Ordering::SeqCst);
+                std::future::ready(Ok(Outcome::Done))
+            };
+            let controller = Controller::new("stamp", &maps).grace(Duration::from_secs(1));
+            Ok::<_, BoxError>((controller, reconcile))
+        }));
+        Self { handle, running, go_on, has_begun, blocking }
+    }
+
+    async fn begins(&mut self) {
+        tokio::time::timeout(LONG, self.has_begun.recv()).await.unwrap().unwrap();
+    }
+
+    /// Lets go what blocks, for good.
+    fn end(self) {
+        self.running.abort();
+    }
+}
+
 /// The lease goes while user code blocks, which nothing can abort. The member waits for it before it joins again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn q6_a_key_has_one_worker_also_when_the_lease_is_lost_and_user_code_blocks() {
     let server = TestApi::builder().object(map("shop", "a")).start().await.unwrap();
-    let config = server.config();
-    let shards = Shards::builder(config.clone(), "shop", "stamp")
-        .identity("one")
-        .lease_duration(Duration::from_secs(6))
-        .renew_deadline(Duration::from_secs(4))
-        .retry_period(Duration::from_millis(200))
-        .build()
-        .unwrap();
-    let handle = shards.handle();
-    let (go_on, goes_on) = std::sync::mpsc::channel::<()>();
-    let (begun, mut has_begun) = mpsc::unbounded_channel();
-    let (goes_on, blocking) = (Arc::new(Mutex::new(goes_on)), Arc::new(Blocking::default()));
-    let seen = blocking.clone();
-    let running = tokio::spawn(shards.run(config.clone(), move |share| {
-        let factory = SharedInformerFactory::builder(config.clone()).build()?.with_share(share.clone());
-        let maps = factory.informer::<ConfigMap>();
-        let (begun, goes_on, seen) = (begun.clone(), goes_on.clone(), seen.clone());
-        let reconcile = move |_: Context<ConfigMap>| {
-            let running = seen.running.fetch_add(1, Ordering::SeqCst) + 1;
-            seen.most.fetch_max(running, Ordering::SeqCst);
-            let _ = begun.send(());
-            let _ = goes_on.lock().unwrap().recv();
-            seen.running.fetch_sub(1, Ordering::SeqCst);
-            std::future::ready(Ok(Outcome::Done))
-        };
-        Ok::<_, BoxError>((Controller::new("stamp", &maps), reconcile))
-    }));
-    let mut next = async || tokio::time::timeout(LONG, has_begun.recv()).await.unwrap().unwrap();
-    next().await;
+    let mut one = Blocker::join(&server, 0);
+    one.begins().await;
     server.api().delete(&leases(), "shop", "stamp-one").unwrap();
-    let mut changes = std::pin::pin!(handle.status_changes());
+    let mut changes = std::pin::pin!(one.handle.status_changes());
     let waits = async {
         while !changes.next().await.unwrap().problem.is_some_and(|problem| problem.contains("still runs")) {}
     };
     tokio::select! {
         biased;
-        () = next() => panic!("the key is reconciled, and its last reconciliation runs"),
+        () = one.begins() => panic!("the key is reconciled, and its last reconciliation runs"),
         waits = tokio::time::timeout(LONG, waits) => waits.expect("the member waits"),
     }
-    go_on.send(()).unwrap();
-    next().await;
-    assert_eq!(blocking.most.load(Ordering::SeqCst), 1);
-    // Ends what blocks.
-    drop(go_on);
-    running.abort();
+    one.go_on.send(()).unwrap();
+    one.begins().await;
+    assert_eq!(one.blocking.most.load(Ordering::SeqCst), 1);
+    one.end();
+}
+
+/// Issue 20: it renewed its lease and acknowledged nothing, so that nobody got any hash.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn q9_a_member_that_blocks_leaves_its_hashes_to_the_others() {
+    let server = server().await;
+    // The upper half is what the second member gets.
+    let mut one = Blocker::join(&server, 1 << 63);
+    one.begins().await;
+    let acting = Acting::default();
+    let two = Member::join(&server, "two", BY, &acting);
+    let status = two.reaches(|status| status.acts_on.is_all()).await;
+    all_are_stamped(&server, BY, &status.members).await;
+    assert_eq!(one.handle.status().losses, 0, "it still waits for what blocks");
+    // It comes back when nothing blocks any more.
+    let objects = server.api().list(&maps(), None).unwrap().len();
+    (0..10 * objects).for_each(|_| one.go_on.send(()).unwrap());
+    two.settles(2).await;
+    one.end();
 }
