@@ -261,7 +261,8 @@ impl ElectionBuilder {
         self
     }
 
-    /// The time between two renewals, 2 s by default. Other candidates look at the lease after 1 to 2.2 times that. It must
+    /// The time between two renewals, 2 s by default. Other candidates look at the lease after half to one
+    /// of these, so that a released lease has a new holder within one. It must
     /// be less than the renew deadline by a factor of 1.2.
     pub fn retry_period(mut self, period: Duration) -> Self {
         self.timing.retry_period = period;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::ElectionError;
 
-/// A candidate waits for one to 1 + `JITTER` retry periods between two looks at the lease, as client-go does.
-const JITTER: f64 = 1.2;
+/// The renew deadline is longer than so many retry periods, as client-go demands.
+const PERIODS: f64 = 1.2;
 /// The longest lease. A longer one in the object was not written by a candidate of this crate, and counts as this long.
 pub const LONGEST: Duration = Duration::from_secs(3600);
 
@@ -47,10 +47,10 @@ impl Timing {
         }
         if retry_period.is_zero()
             || renew_deadline <= retry_period
-            || renew_deadline <= retry_period.mul_f64(JITTER)
+            || renew_deadline <= retry_period.mul_f64(PERIODS)
         {
             return refused(format!(
-                "the renew deadline {renew_deadline:?} is not more than {JITTER} times the retry period {retry_period:?}"
+                "the renew deadline {renew_deadline:?} is not more than {PERIODS} times the retry period {retry_period:?}"
             ));
         }
         Ok(())
@@ -61,9 +61,10 @@ impl Timing {
         self.renew_deadline / 2
     }
 
-    /// A candidate's wait between two looks, with a random part.
+    /// A candidate's wait between two looks at the lease, with a random part. It is at most a retry period, so that a released lease has
+    /// a new holder by then. client-go waits for one to 2.2 of them.
     pub(crate) fn look_period(&self, random: &mut fastrand::Rng) -> Duration {
-        self.retry_period.mul_f64(1.0 + JITTER * random.f64())
+        self.retry_period.mul_f64(0.5 + 0.5 * random.f64())
     }
 
     pub(crate) fn lease_seconds(&self) -> i64 {

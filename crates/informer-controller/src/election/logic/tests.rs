@@ -84,7 +84,7 @@ fn written(command: &Command) -> (Value, Value) {
 
 /// Whether the command is to wait for a random time from `from` on, within the stated range.
 fn is_look(command: &Command, from: u64) -> bool {
-    matches!(command, Command::Wait(until) if (at(from + 2_000)..=at(from + 4_400)).contains(until))
+    matches!(command, Command::Wait(until) if (at(from + 1_000)..=at(from + 2_000)).contains(until))
 }
 
 #[test]
