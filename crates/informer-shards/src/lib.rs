@@ -7,16 +7,15 @@
 //! ```no_run
 //! use informer::SharedInformerFactory;
 //! use informer::kube::Config;
-//! use informer::share::ShareBy;
-//! use informer_controller::{Context, Controller, Outcome};
+//! use informer_controller::{Context, Controller, Outcome, stop_signal};
 //! use informer_shards::Shards;
 //! use k8s_openapi::api::core::v1::ConfigMap;
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! let config = Config::infer().await?;
-//! let shards = Shards::builder(config.clone(), "shop", "example").by(ShareBy::Namespace).build()?;
+//! let shards = Shards::builder(config.clone(), "shop", "example").build()?;
 //! shards
-//!     .until(async { tokio::signal::ctrl_c().await.unwrap_or_default() })
+//!     .until(stop_signal())
 //!     .run(config.clone(), move |share| {
 //!         let factory = SharedInformerFactory::builder(config.clone()).build()?.with_share(share.clone());
 //!         let maps = factory.informer::<ConfigMap>();
@@ -60,14 +59,16 @@
 //!
 //! # What a share is
 //!
-//! [`ShareBy::Namespace`] gives all objects of a namespace to one member: related objects of the same namespace are in the
-//! same share, whatever their kind. Names that differ in their last characters only have nearly the same hash, and so probably
-//! the same owner: Kubernetes hashes like that. [`ShareBy::Uid`] divides the objects of each namespace. There
+//! [`ShareBy::Uid`], the default, divides the objects of each namespace evenly.
 //!
 //! - informers of owned objects need the share of their owners: `factory.with_share(share.of(ShareBy::ControllerUid))`;
 //! - other related objects are read whole: `factory.with_share(None)`;
 //! - an absent object belongs to the member that saw it go. If that member ends before it has reconciled this, nobody does.
 //!   An action that must happen at a deletion needs a [finalizer](informer_controller::finalizer), or owner references.
+//!
+//! [`ShareBy::Namespace`] gives all objects of a namespace to one member: related objects of the same namespace are in the
+//! same share, whatever their kind. Namespaces whose names differ only in their last characters (`team-0` to `team-9`) have nearly the same
+//! hash, and so the same owner: Kubernetes hashes like that.
 //!
 //! The caches of a new controller may lack the last writes of the former one, by as much as its watches lag behind, as after
 //! a change of the leader; also those that the same member wrote for hashes that it keeps. Give what you create names that
@@ -244,12 +245,12 @@ impl ShardsBuilder {
             election: ElectionBuilder::new(access, namespace, name),
             namespace: namespace.to_owned(),
             name: name.to_owned(),
-            by: ShareBy::Namespace,
+            by: ShareBy::Uid,
             identity: None,
         }
     }
 
-    /// By which value objects are divided: their namespace, which is the default, or their uid. All members say the same.
+    /// By which value objects are divided: their uid, which is the default, or their namespace. All members say the same.
     pub fn by(mut self, by: ShareBy) -> Self {
         self.by = by;
         self
