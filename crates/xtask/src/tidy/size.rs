@@ -16,9 +16,10 @@ use crate::tree::File;
 /// order of lists. Scrubs of what a history has, a bound of the daemon's memory and words that are no secrets took another 2,100 after merges
 /// had saved as much elsewhere; the third attack (tenants that hold up sinks, damaged files, marks, `blame` where knowledge changed) 1,200.
 /// Controllers that are safe by construction took 700: finalizers that the server confirms, writes that are sent once, permissions that are
-/// asked for as informers ask, statuses by apply. Calm in an outage, and a fourth attack on kubediff, took 300. A change that deletes code lowers it; a change that raises it says why the capability is
-/// worth the lines.
-const BUDGET: usize = 137_400;
+/// asked for as informers ask, statuses by apply. Calm in an outage, and a fourth attack on kubediff, took 300. A controller that is whole in a pod (`Program`: signals, one election,
+/// health, metrics) took 1,000, a complete writer and shards that hand over 500, a rehearsal that fails reads and knows requests and
+/// reconciliations the rest. A change that deletes code lowers it; a change that raises it says why the capability is worth the lines.
+const BUDGET: usize = 139_500;
 
 /// Generated files have a folder of this name. People neither review nor change them.
 const GENERATED: &str = "/generated/";
