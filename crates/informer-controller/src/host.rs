@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use informer::ObjectKey;
 use informer_core::Time;
 use jiff::Timestamp;
 
@@ -24,6 +25,21 @@ pub struct Host {
     clock: Arc<dyn Clock>,
     uptime: Arc<dyn Fn() -> Duration + Send + Sync>,
     seed: Option<u64>,
+    observer: Option<Observer>,
+}
+
+/// Hears the beginning and the end of each reconciliation: for rehearsals.
+#[doc(hidden)]
+pub type Observer = Arc<dyn Fn(Observed<'_>) + Send + Sync>;
+
+/// The beginning of a reconciliation, or its end.
+#[doc(hidden)]
+#[derive(Debug, Clone, Copy)]
+pub struct Observed<'a> {
+    pub controller: &'a str,
+    pub key: &'a ObjectKey,
+    /// The result, as in `controller_reconciles_total`, and the error; `None` at the beginning.
+    pub ended: Option<(&'static str, Option<&'a str>)>,
 }
 
 /// A clock for dates.
@@ -44,7 +60,7 @@ impl Clock for SystemClock {
 
 impl Default for Host {
     fn default() -> Self {
-        Self { clock: Arc::new(SystemClock), uptime: Arc::new(boot_time), seed: None }
+        Self { clock: Arc::new(SystemClock), uptime: Arc::new(boot_time), seed: None, observer: None }
     }
 }
 
@@ -68,6 +84,20 @@ impl Host {
     pub fn with_seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self
+    }
+
+    /// The observer of all reconciliations.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_observer(mut self, observer: Observer) -> Self {
+        self.observer = Some(observer);
+        self
+    }
+
+    pub(crate) fn observe(&self, observed: Observed<'_>) {
+        if let Some(observer) = &self.observer {
+            observer(observed);
+        }
     }
 
     /// The time of day.

@@ -43,6 +43,8 @@ pub use error::RunError;
 pub use gate::TermClient;
 pub use handle::ControllerHandle;
 pub use host::{Clock, Host, SystemClock};
+#[doc(hidden)]
+pub use host::{Observed, Observer};
 pub use program::{Program, stop_signal};
 pub use reconcile::{Failure, Outcome, Reconcile, With, with};
 pub use source::Watched;

@@ -23,6 +23,7 @@ use crate::context::{Context, Shared};
 use crate::endings::Ending;
 use crate::error::RunError;
 use crate::gate::Loss;
+use crate::host::Observed;
 use crate::inbox::{Exists, Inbox};
 use crate::leadership::{Authority, Leadership};
 use crate::once::sending_once;
@@ -293,6 +294,7 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
             self.confirmed.clone(),
         );
         self.seed = self.seed.wrapping_add(1);
+        self.observe(&work.key, None);
         let failures = self.retries.failures(&work.key);
         let told = Told::begin(&self.name, &work, failures);
         let (span, limit) = (told.span(), self.settings.reconcile_limit);
@@ -339,6 +341,7 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
         };
         let Some(Running { work, writer, told }) = self.running.remove(&id) else { return };
         let key = &work.key;
+        let mut error = None;
         let (ending, end) = match ended {
             Ended::Returned(Ok(Outcome::Done)) => {
                 self.settled(key);
@@ -351,6 +354,7 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
             Ended::Returned(Err(failure)) if failure.gives_up() => {
                 tracing::error!(parent: told.span(), error = %failure, "given up until the next change");
                 self.settled(key);
+                error = Some(failure.to_string());
                 (Ending::GaveUp, End::Settled)
             }
             Ended::Returned(Err(failure)) => match failure.not_now() {
@@ -360,7 +364,10 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
                     self.failures.settled(key);
                     (Ending::Again, End::Again(delay, again(&work, Trigger::Again)))
                 }
-                None => (Ending::Failed, self.retry(&work, &told, &failure.to_string())),
+                None => {
+                    let error = error.insert(failure.to_string());
+                    (Ending::Failed, self.retry(&work, &told, error))
+                }
             },
             Ended::TimedOut => {
                 (Ending::TimedOut, self.retry(&work, &told, "the reconciliation took longer than its limit"))
@@ -368,8 +375,14 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
             Ended::Panicked => (Ending::Panicked, self.retry(&work, &told, "the reconciler panicked")),
         };
         told.end(ending);
+        self.observe(key, Some((ending, error.as_deref())));
         self.inbox.endings.count(ending);
         self.inbox.control().finished(self.inbox.now(), &work, end, writer.end());
+    }
+
+    fn observe(&self, key: &ObjectKey, ended: Option<(Ending, Option<&str>)>) {
+        let ended = ended.map(|(ending, error)| (ending.name(), error));
+        self.settings.host.observe(Observed { controller: &self.name, key, ended });
     }
 
     fn settled(&mut self, key: &ObjectKey) {
@@ -406,6 +419,7 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
         let Some(Running { mut work, writer, told }) = self.running.remove(&id) else { return };
         work.causes |= Triggers::from(Trigger::Interrupted).bits();
         told.end(Ending::Interrupted);
+        self.observe(&work.key, Some((Ending::Interrupted, None)));
         self.inbox.endings.count(Ending::Interrupted);
         self.inbox.control().interrupted(self.inbox.now(), &work, writer.end());
     }
