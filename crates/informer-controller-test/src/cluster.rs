@@ -14,10 +14,12 @@ use testapi::{Api, Gvr};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use crate::calm::Calm;
 use crate::history::{Author, Change, Entry, History, Instance, Seen, What};
-use crate::plan::{Disturbance, Plan, Planned, When};
+use crate::plan::{Disturbance, Plan, Planned, Unreadable, When};
 use crate::process::{End, Process};
 use crate::recorder::Recorder;
+use crate::run::Case;
 use crate::sight::Sight;
 
 /// How long the cluster's garbage collector takes for an object whose owners are gone.
@@ -51,6 +53,13 @@ struct State {
     second: Option<Duration>,
     /// Disturbances that have not ended.
     open: usize,
+    /// The resources whose reads fail.
+    unreadable: BTreeMap<String, Unreadable>,
+    /// The program's reads of each resource.
+    reads: BTreeMap<String, u64>,
+    calm: Calm,
+    /// What the program does too much.
+    busy: Option<String>,
     last_activity: Instant,
     /// The writes until then.
     active_writes: u64,
@@ -68,8 +77,7 @@ impl Cluster {
         api: Api,
         reads: ServeOptions,
         plan: Plan,
-        collects: bool,
-        ignored: BTreeSet<String>,
+        case: &Case,
         heartbeat: Arc<AtomicU64>,
     ) -> Arc<Self> {
         let now = Instant::now();
@@ -80,19 +88,23 @@ impl Cluster {
             processes: [None, None],
             second: None,
             open: 0,
+            unreadable: BTreeMap::new(),
+            reads: BTreeMap::new(),
+            calm: Calm::new(case.busiest),
+            busy: None,
             last_activity: now,
             active_writes: 0,
             latencies: Rng::with_seed(plan.seed),
             happened: BTreeMap::new(),
             problem: None,
             things: BTreeMap::new(),
-            living: collects.then(BTreeSet::new),
+            living: case.garbage_collection.then(BTreeSet::new),
         };
         Arc::new(Self {
             api,
             reads,
             plan,
-            ignored,
+            ignored: case.ignored.clone(),
             sights: Default::default(),
             started: now,
             state: Mutex::new(state),
@@ -113,8 +125,15 @@ impl Cluster {
     }
 
     pub(crate) fn note(&self, by: Author, what: What) {
-        let at = self.now();
-        self.state().history.entries.push(Entry { at, by, what });
+        let entry = Entry { at: self.now(), by, what };
+        let mut state = self.state();
+        let state = &mut *state;
+        let is_new = state.busy.is_none() && state.open == 0 && state.calm.is_broken_by(&entry);
+        state.history.entries.push(entry);
+        if is_new {
+            state.busy = Some(state.calm.words(&state.history.entries));
+            self.changed.notify_waiters();
+        }
     }
 
     pub(crate) fn seen(&self, instance: Instance, seen: Seen) {
@@ -133,8 +152,19 @@ impl Cluster {
         self.changed.notify_waiters();
     }
 
-    pub(crate) fn has_problem(&self) -> bool {
-        self.state().problem.is_some()
+    /// Waits until the run is of no use any more.
+    pub(crate) async fn spoiled(&self) {
+        loop {
+            let changed = self.changed.notified();
+            let is_spoiled = {
+                let state = self.state();
+                state.problem.is_some() || state.busy.is_some()
+            };
+            if is_spoiled {
+                return;
+            }
+            changed.await;
+        }
     }
 
     /// Checks that the caller is on the run's own thread.
@@ -158,11 +188,34 @@ impl Cluster {
         self.plan.of_write(write).next().cloned()
     }
 
+    /// Counts a read of a resource. Its answer, if the plan has reads of the resource fail now.
+    pub(crate) fn reads(self: &Arc<Self>, resource: &str) -> Option<Unreadable> {
+        let number = {
+            let mut state = self.state();
+            let number = state.reads.entry(resource.to_owned()).or_default();
+            *number += 1;
+            *number
+        };
+        let when = When::Read(resource.to_owned(), number);
+        for planned in self.plan.disturbances.iter().filter(|planned| planned.when == when) {
+            let answer = Unreadable::of(planned);
+            self.happened(planned.kind, format!("reads of {resource} fail: {answer}"));
+            self.state().unreadable.insert(resource.to_owned(), answer);
+            let resource = resource.to_owned();
+            self.later(planned.lasting, move |cluster| {
+                cluster.state().unreadable.remove(&resource);
+                format!("reads of {resource} succeed again")
+            });
+        }
+        self.state().unreadable.get(resource).copied()
+    }
+
     pub(crate) fn happened(&self, kind: Disturbance, words: String) {
         let at = self.now();
         let mut state = self.state();
         *state.happened.entry(kind).or_default() += 1;
         state.is_active();
+        state.calm.disturbed(at);
         state.history.entries.push(Entry { at, by: Author::Bench, what: What::Disturbed(words) });
     }
 
@@ -351,7 +404,7 @@ impl Cluster {
                 let state = self.state();
                 (state.last_activity + quiet, state.open > 0 || state.processes[0].is_none())
             };
-            if self.has_problem() || self.now() >= limit {
+            if self.now() >= limit {
                 return false;
             }
             let now = Instant::now();
@@ -377,6 +430,8 @@ impl Cluster {
             writes: state.active_writes,
             active_until: state.last_activity.duration_since(self.started),
             problem: state.problem.take(),
+            busy: state.busy.take(),
+            reads: std::mem::take(&mut state.reads),
             happened: std::mem::take(&mut state.happened),
             things: std::mem::take(&mut state.things),
         }
@@ -404,6 +459,9 @@ pub(crate) struct Finished {
     /// ... which it did then.
     pub(crate) active_until: Duration,
     pub(crate) problem: Option<String>,
+    pub(crate) busy: Option<String>,
+    /// How often the program has read each resource.
+    pub(crate) reads: BTreeMap<String, u64>,
     pub(crate) happened: BTreeMap<Disturbance, u64>,
     pub(crate) things: BTreeMap<String, String>,
 }

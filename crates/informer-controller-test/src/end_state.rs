@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::history::{Objects, key, uid};
+use crate::history::{History, Objects, key, uid};
+use crate::reconciliations::failing;
 
 /// The objects and external things of an end, field by field, without what differs by nature: uids, versions, times,
 /// generated names and managed fields.
@@ -33,13 +34,21 @@ pub struct Difference {
 const INCIDENTAL: [&str; 6] =
     ["uid", "resourceVersion", "creationTimestamp", "managedFields", "generation", "selfLink"];
 
+/// The beginning of the name of the external things of an owner.
+pub(crate) const THINGS: &str = "external things of ";
+/// The path of an external thing's owner.
+const OWNER: &str = "/owner";
+/// The beginning of the name of a reconciliation that goes on failing.
+pub(crate) const FAILING: &str = "an endless error of ";
+
 impl EndState {
     pub(crate) fn of(
-        objects: &Objects,
+        history: &History,
         things: &BTreeMap<String, String>,
         ignored: &BTreeSet<String>,
     ) -> Self {
-        let names = Names::of(objects);
+        let objects = history.objects();
+        let names = Names::of(&objects);
         let mut plain: BTreeMap<String, Vec<Value>> = BTreeMap::new();
         for object in objects.all() {
             let kind = object["kind"].as_str().unwrap_or_default();
@@ -48,8 +57,17 @@ impl EndState {
                 plain.entry(name).or_default().push(names.plain(object));
             }
         }
+        let mut counts: BTreeMap<_, u64> = BTreeMap::new();
         for (name, owner) in things {
+            let name = names.simple(name).unwrap_or_else(|| name.clone());
             plain.entry(format!("external {name}")).or_default().push(Value::String(owner.clone()));
+            *counts.entry(owner).or_default() += 1;
+        }
+        for (owner, count) in counts {
+            plain.insert(format!("{THINGS}{owner}"), vec![json!({ "count": count })]);
+        }
+        for failing in failing(history) {
+            plain.insert(format!("{FAILING}{} by {}", failing.key, failing.controller), vec![Value::Null]);
         }
         let mut fields = BTreeMap::new();
         for (name, mut alike) in plain {
@@ -71,13 +89,27 @@ impl EndState {
             let value = first.fields.get(field);
             others.iter().all(|other| other.fields.get(field) == value)
         };
+        let is_everywhere =
+            |field: &(String, String)| undisturbed.iter().all(|end| end.fields.contains_key(field));
+        // The owners of things with random names.
+        let owners = undisturbed.iter().flat_map(|end| &end.fields);
+        let owners = owners.filter(|(field, _)| field.1 == OWNER && !is_everywhere(field));
+        let random: BTreeSet<&String> = owners.map(|(_, owner)| owner).collect();
+        // Either the names are compared, or how many there are.
+        let is_left_out = |object: &str| match object.strip_prefix(THINGS) {
+            Some(owner) => !random.contains(&format!("{owner:?}")),
+            None => self
+                .fields
+                .get(&(object.to_owned(), OWNER.to_owned()))
+                .is_some_and(|owner| random.contains(owner)),
+        };
         let all: BTreeSet<_> = first.fields.keys().chain(self.fields.keys()).collect();
         let mut differences: Vec<Difference> = Vec::new();
         for field in all {
             let (object, path) = field;
             let (expected, found) = (first.fields.get(field), self.fields.get(field));
             let whole = (object.clone(), String::new());
-            if expected == found || !is_stable(field) || !is_stable(&whole) {
+            if expected == found || !is_stable(field) || !is_stable(&whole) || is_left_out(object) {
                 continue;
             }
             // A whole object that is missing, or too many, is one difference.
@@ -180,6 +212,15 @@ impl Names {
     }
 }
 
+/// The text with one word for all uids, and for the words that the end state has for them.
+pub(crate) fn without_uids(text: &str) -> String {
+    let text = replace_uids(text, &|_| "<uid>".to_owned()).unwrap_or_else(|| text.to_owned());
+    match (text.find("<uid of "), text.rfind('>')) {
+        (Some(begin), Some(end)) => format!("{}<uid>{}", &text[..begin], &text[end + 1..]),
+        _ => text,
+    }
+}
+
 fn is_uid(text: &str) -> bool {
     let dashes = [8, 13, 18, 23];
     text.len() == 36
@@ -213,9 +254,7 @@ fn flatten(value: &Value, object: &str, path: String, into: &mut BTreeMap<(Strin
             }
         }
         // An external thing is a plain value.
-        _ if path.is_empty() => {
-            drop(into.insert((object.to_owned(), "/owner".to_owned()), value.to_string()))
-        }
+        _ if path.is_empty() => drop(into.insert((object.to_owned(), OWNER.to_owned()), value.to_string())),
         _ => drop(into.insert((object.to_owned(), path), value.to_string())),
     }
 }
@@ -225,6 +264,14 @@ impl fmt::Display for Difference {
         let Self { object, path, expected, found } = self;
         let is_secret = object.starts_with("Secret ") && !path.starts_with("/metadata");
         let shown = |value: &str| if is_secret { "<hidden>".to_owned() } else { value.to_owned() };
+        if let Some(reconciliation) = object.strip_prefix(FAILING) {
+            let is = if found.is_some() {
+                "fails again and again, and does not"
+            } else {
+                "does not fail, and does"
+            };
+            return write!(f, "the reconciliation of {reconciliation} {is} without disturbances");
+        }
         match (path.as_str(), expected, found) {
             ("", None, _) => write!(f, "{object} exists, and does not without disturbances"),
             ("", _, _) => write!(f, "{object} does not exist, and does without disturbances"),

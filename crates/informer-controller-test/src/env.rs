@@ -29,9 +29,6 @@ pub struct Env {
     wire: Wire,
 }
 
-/// The moment at which each run begins.
-pub(crate) const BEGIN: i64 = 1_767_225_600;
-
 impl Env {
     pub(crate) fn new(wire: Wire) -> Self {
         Self { wire }
@@ -53,7 +50,12 @@ impl Env {
     /// The clocks and the seed for [`Controller::host`](informer_controller::Controller::host). The clocks follow tokio's clock.
     pub fn host(&self) -> Host {
         let cluster = self.wire.cluster.clone();
-        Host::default().with_clock(self.clock()).with_uptime(move || cluster.now()).with_seed(self.seed())
+        let wire = self.wire.clone();
+        Host::default()
+            .with_clock(self.clock())
+            .with_uptime(move || cluster.now())
+            .with_seed(self.seed())
+            .with_observer(Arc::new(move |observed| wire.observe(observed)))
     }
 
     /// The clock, for everything that asks for the time. It follows tokio's clock.
@@ -130,12 +132,7 @@ struct SimulatedClock(Arc<Cluster>);
 
 impl Clock for SimulatedClock {
     fn now(&self) -> Timestamp {
-        time(self.0.now())
+        let begin = Timestamp::new(self.0.plan.date, 0).unwrap_or(Timestamp::UNIX_EPOCH);
+        begin.checked_add(self.0.now()).unwrap_or(Timestamp::MAX)
     }
-}
-
-/// The simulated time of day.
-fn time(since_begin: Duration) -> Timestamp {
-    let begin = Timestamp::new(BEGIN, 0).unwrap_or(Timestamp::UNIX_EPOCH);
-    begin.checked_add(since_begin).unwrap_or(Timestamp::MAX)
 }

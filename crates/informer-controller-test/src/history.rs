@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::reconciliations::{self, Reconciliation};
+
 /// Everything that happened in a run, in order.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct History {
@@ -52,19 +54,42 @@ pub(crate) enum What {
     Step(String),
     /// A disturbance began, or ended.
     Disturbed(String),
-    /// A request was answered.
-    Answered {
-        request: String,
-        status: u16,
-        writes: bool,
+    /// A step of the script that the server refused, and why.
+    Refused(String),
+    /// A request was answered, or the program has given up waiting for its answer.
+    Answered(Request),
+    /// A reconciliation began, ...
+    Began {
+        controller: Arc<str>,
+        key: String,
     },
-    /// The answer of a write that was carried out did not reach the program, or the request did not reach the server.
-    Lost(String),
+    /// ... and ended.
+    Reconciled {
+        controller: Arc<str>,
+        key: String,
+        result: &'static str,
+        error: Option<String>,
+    },
     Changed(Change),
     /// A list or a watch has brought the states of a resource up to this revision.
     Seen(Seen),
     /// The external system changed.
     External(ExternalChange),
+}
+
+/// A request of the program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// When its answer was sent, since the start of the run.
+    pub at: Duration,
+    /// The process that sent it.
+    pub by: Instance,
+    /// `PATCH /api/v1/namespaces/shop/secrets/a?fieldManager=copies`
+    pub line: String,
+    /// The status of the answer; `None` if the connection was lost.
+    pub status: Option<u16>,
+    /// Whether it asks for a change of objects.
+    pub writes: bool,
 }
 
 /// A change of an object in the server.
@@ -134,6 +159,19 @@ impl History {
             What::External(change) => Some(change),
             _ => None,
         })
+    }
+
+    /// The requests of the program, in the order of their answers. Watches are among them, with the status at their beginning.
+    pub fn requests(&self) -> impl Iterator<Item = &Request> {
+        self.entries.iter().filter_map(|entry| match &entry.what {
+            What::Answered(request) => Some(request),
+            _ => None,
+        })
+    }
+
+    /// The reconciliations of the program, in the order of their beginning.
+    pub fn reconciliations(&self) -> Vec<Reconciliation> {
+        reconciliations::of(&self.entries)
     }
 
     /// The objects as they were after the last change.

@@ -67,6 +67,7 @@
 
 #![warn(missing_debug_implementations)]
 
+mod calm;
 mod cluster;
 mod end_state;
 mod env;
@@ -75,6 +76,7 @@ mod history;
 mod outcome;
 mod plan;
 mod process;
+mod reconciliations;
 mod recorder;
 mod rehearsal;
 mod rule;
@@ -91,9 +93,10 @@ mod world;
 pub use end_state::Difference;
 pub use env::Env;
 pub use external::{External, ExternalError};
-pub use history::{Author, Change, ExternalChange, History, Instance, Objects};
+pub use history::{Author, Change, ExternalChange, History, Instance, Objects, Request};
 pub use outcome::{Failure, Outcome, SEEDS};
 pub use plan::Disturbance;
+pub use reconciliations::{Reconciliation, ReconciliationEnd};
 pub use rehearsal::Rehearsal;
 pub use rule::Rule;
 pub use world::World;

@@ -113,9 +113,13 @@ impl Recorder {
 
 /// `secrets`, `deployments.apps`.
 pub(crate) fn qualified(resource: &Resource) -> String {
-    match &*resource.group {
-        "" => resource.plural.to_string(),
-        group => format!("{}.{group}", resource.plural),
+    named(&resource.plural, &resource.group)
+}
+
+pub(crate) fn named(plural: &str, group: &str) -> String {
+    match group {
+        "" => plural.to_owned(),
+        group => format!("{plural}.{group}"),
     }
 }
 

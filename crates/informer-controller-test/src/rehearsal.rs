@@ -52,6 +52,7 @@ impl Rehearsal {
             patience: Duration::from_secs(3600),
             garbage_collection: true,
             workloads: None,
+            busiest: 1_000,
         };
         Self { case, seeds: 0..200, reads_environment: true }
     }
@@ -113,6 +114,13 @@ impl Rehearsal {
     /// How long the script may take, and then the program to come to rest, in simulated time. An hour by default.
     pub fn patience(mut self, time: Duration) -> Self {
         self.case.patience = time;
+        self
+    }
+
+    /// The requests and reconciliations that a minute of simulated time may have in which neither the script nor the bench
+    /// acts; 1,000 by default. More is a loop, and a failure. A program that looks at something every second needs few.
+    pub fn busiest_minute(mut self, requests_and_reconciliations: u64) -> Self {
+        self.case.busiest = requests_and_reconciliations;
         self
     }
 

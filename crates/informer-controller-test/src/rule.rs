@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::env::identity;
 use crate::history::{Author, Change, History, Objects, What};
+use crate::reconciliations;
 
 /// A rule about what happens in a run. It is checked when the run is over.
 ///
@@ -206,6 +207,20 @@ impl Rule {
                 }
             },
         )
+    }
+
+    /// No reconciliation goes on failing: at the end of a run, the last one of each key has not failed.
+    ///
+    /// Without this rule, a key that fails in the end of a disturbed run has to fail in undisturbed runs, too.
+    pub fn no_endless_errors() -> Self {
+        Self::over("no reconciliation goes on failing", |history| {
+            let Some(failing) = reconciliations::failing(history).into_iter().next() else { return Ok(()) };
+            let error = failing.end.and_then(|end| end.error).unwrap_or_default();
+            Err(format!(
+                "the last reconciliation of {} by {} failed: {error}",
+                failing.key, failing.controller
+            ))
+        })
     }
 
     /// The sentence that names it.

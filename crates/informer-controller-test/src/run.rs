@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
 use futures_util::future::BoxFuture;
 use informer::crates::tokio_util::task::AbortOnDropHandle;
@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::cluster::{Cluster, Finished};
 use crate::end_state::EndState;
-use crate::env::{BEGIN, Env};
+use crate::env::Env;
 use crate::history::{Author, History, What};
 use crate::plan::{Disturbance, Plan, Shape};
 use crate::rule::Rule;
@@ -39,6 +39,8 @@ pub(crate) struct Case {
     pub(crate) patience: Duration,
     pub(crate) garbage_collection: bool,
     pub(crate) workloads: Option<Duration>,
+    /// The requests and reconciliations that a minute may have.
+    pub(crate) busiest: u64,
 }
 
 /// A run that is over.
@@ -49,6 +51,8 @@ pub(crate) struct Run {
     pub(crate) happened: BTreeMap<Disturbance, u64>,
     /// Something that the bench does not support.
     pub(crate) problem: Option<String>,
+    /// What the program does too much.
+    pub(crate) busy: Option<String>,
     pub(crate) rested: bool,
 }
 
@@ -81,8 +85,7 @@ pub(crate) fn play(case: &Case, plan: &Plan, heartbeat: &Arc<AtomicU64>) -> Run 
 async fn act(case: &Case, plan: &Plan, heartbeat: Arc<AtomicU64>) -> Run {
     let options = options(case, plan);
     let (reads, api) = (options.serve.clone(), Api::new(options));
-    let cluster =
-        Cluster::new(api, reads, plan.clone(), case.garbage_collection, case.ignored.clone(), heartbeat);
+    let cluster = Cluster::new(api, reads, plan.clone(), case, heartbeat);
     for object in &case.objects {
         let kind = object["kind"].to_string();
         if let Err(status) = create(&cluster.api, object.clone()) {
@@ -111,17 +114,23 @@ async fn act(case: &Case, plan: &Plan, heartbeat: Arc<AtomicU64>) -> Run {
     let world = World::new(cluster.clone());
     let steps = world.steps();
     let script = (case.script)(world);
-    let mut rested = tokio::time::timeout(case.patience, script).await.is_ok();
-    if rested {
-        rested = cluster.rest(case.quiet, cluster.now() + case.patience).await;
-    }
+    let rests = async {
+        tokio::time::timeout(case.patience, script).await.is_ok()
+            && cluster.rest(case.quiet, cluster.now() + case.patience).await
+    };
+    let rested = tokio::select! {
+        biased;
+        () = cluster.spoiled() => false,
+        rested = rests => rested,
+    };
     cluster.drain(Author::Cluster);
-    let Finished { history, writes, active_until, problem, happened, things } = cluster.finish();
-    let end = EndState::of(&history.objects(), &things, &case.ignored);
+    let Finished { history, writes, active_until, problem, busy, reads, happened, things } = cluster.finish();
+    let end = EndState::of(&history, &things, &case.ignored);
     let mut shape = Shape { writes, first, steps: steps.load(Ordering::Relaxed), ..Shape::default() };
     shape.changes = history.changes().filter(|change| change.at() <= active_until).count() as u64;
     shape.watched = watched(&history);
-    Run { history, end, shape, happened, problem, rested }
+    shape.read = reads.into_iter().collect();
+    Run { history, end, shape, happened, problem, busy, rested }
 }
 
 fn options(case: &Case, plan: &Plan) -> ApiOptions {
@@ -129,8 +138,8 @@ fn options(case: &Case, plan: &Plan) -> ApiOptions {
     let mut options = ApiOptions::default();
     options.seed = plan.seed;
     options.garbage_collection = case.garbage_collection;
-    options.clock =
-        Arc::new(move || UNIX_EPOCH + Duration::from_secs(BEGIN.unsigned_abs()) + started.elapsed());
+    let begin = SystemTime::UNIX_EPOCH + Duration::from_secs(plan.date.unsigned_abs());
+    options.clock = Arc::new(move || begin + started.elapsed());
     if plan.has(Disturbance::Stale) {
         // The newest release on which informers ask for lists of any version.
         options.version = ServerVersion { major: 1, minor: 33, git_version: "v1.33.0".to_owned() };
@@ -203,6 +212,7 @@ fn failed(problem: String) -> Run {
         shape: Shape::default(),
         happened: BTreeMap::new(),
         problem: Some(problem),
+        busy: None,
         rested: false,
     }
 }

@@ -1,6 +1,6 @@
 //! Makes a failing plan smaller.
 
-use crate::plan::Plan;
+use crate::plan::{DATE, Plan};
 
 /// A shrink makes at most this many runs.
 const TRIES: usize = 200;
@@ -30,6 +30,9 @@ pub(crate) fn shrink(plan: &Plan, steps: usize, mut fails: impl FnMut(&Plan) -> 
                 candidate.left_out.push(step);
                 is_smaller(candidate, &mut smallest);
             }
+        }
+        if smallest.date != DATE {
+            is_smaller(Plan { date: DATE, ..smallest.clone() }, &mut smallest);
         }
         for at in 0..smallest.disturbances.len() {
             while let Some(planned) = smallest.disturbances.get(at)
@@ -67,6 +70,7 @@ mod tests {
         };
         let plan = Plan {
             seed: 1,
+            date: 0,
             disturbances: vec![planned(Disturbance::Crash, 1), planned(Disturbance::Conflict, 2)],
             left_out: Vec::new(),
         };
@@ -77,6 +81,6 @@ mod tests {
         });
         assert_eq!(shrunk.disturbances.len(), 1);
         assert_eq!(shrunk.disturbances[0].lasting, Duration::from_secs(2));
-        assert_eq!(shrunk.left_out, [2, 0]);
+        assert_eq!((shrunk.left_out, shrunk.date), (vec![2, 0], DATE));
     }
 }

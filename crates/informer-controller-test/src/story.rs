@@ -1,13 +1,14 @@
 //! Tells what happened in a run, in plain sentences.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::end_state::{FAILING, THINGS, without_uids};
 use crate::history::{Author, Change, Entry, History, Instance, What};
-use crate::plan::Plan;
+use crate::plan::{DATE, Plan};
 use crate::verdict::Trouble;
 
 /// More lines than this are not read: the middle is left out.
@@ -39,27 +40,56 @@ pub(crate) fn tell(
     for planned in &shrunk.disturbances {
         let _ = writeln!(story, "  - {planned}");
     }
+    if shrunk.date != DATE {
+        let _ = writeln!(
+            story,
+            "  - the date is {}, not {}: the program takes the time from the clock of the machine, not from its surroundings",
+            day(shrunk.date),
+            day(DATE)
+        );
+    }
+    for entry in &history.entries {
+        if let What::Refused(words) = &entry.what {
+            let _ = writeln!(
+                story,
+                "The server refused a step of the script: {words}. `World::gone` waits for the end of a deletion."
+            );
+        }
+    }
     let wrong = wrong_write(trouble, history);
+    let last = last_reconciliation(trouble, history, wrong);
     let _ = writeln!(story, "\nWhat happened:");
     let mut lines = Vec::new();
     for (number, entry) in history.entries.iter().enumerate() {
         if is_renewal(entry) && Some(number) != wrong {
             continue;
         }
-        let Some(words) = sentence(entry) else { continue };
-        let mark = if Some(number) == wrong { ">>" } else { "  " };
-        lines.push((number, format!("{mark} {:9.3} s  {words}", entry.at.as_secs_f64())));
+        let words = match last.as_ref().filter(|last| last.entry == number) {
+            Some(last) => last.words(),
+            None => match sentence(entry) {
+                Some(words) => words,
+                None => continue,
+            },
+        };
+        let is_repeated =
+            Some(number) != wrong && lines.last().is_some_and(|last: &Line| last.words == words);
+        match lines.last_mut().filter(|_| is_repeated) {
+            Some(last) => last.times += 1,
+            None => lines.push(Line { number, at: entry.at, words, times: 1 }),
+        }
     }
     // The step that led to a broken rule counts; otherwise the end does.
     let breaks = wrong.filter(|_| matches!(trouble, Trouble::Rule { .. }));
-    let from = breaks.and_then(|wrong| lines.iter().position(|(number, _)| *number == wrong));
+    let from = breaks.and_then(|wrong| lines.iter().position(|line| line.number == wrong));
     let keep_until = from.map_or(lines.len(), |at| (at + 6).min(lines.len()));
     let first = keep_until.saturating_sub(LINES);
     if first > 0 {
         let _ = writeln!(story, "   ({first} lines are left out)");
     }
-    for (_, line) in lines.iter().take(keep_until).skip(first) {
-        let _ = writeln!(story, "{line}");
+    for Line { number, at, words, times } in lines.iter().take(keep_until).skip(first) {
+        let mark = if Some(*number) == wrong { ">>" } else { "  " };
+        let again = if *times > 1 { format!(" ({times} times)") } else { String::new() };
+        let _ = writeln!(story, "{mark} {:9.3} s  {words}{again}", at.as_secs_f64());
     }
     if keep_until < lines.len() {
         let _ = writeln!(story, "   ({} lines are left out)", lines.len() - keep_until);
@@ -71,7 +101,113 @@ pub(crate) fn tell(
             let _ = write!(story, "{}", Unseen::of(history, number, instance).words());
         }
     }
+    if let Some(last) = last {
+        let _ = writeln!(
+            story,
+            "\nThe reconciliation to look at: {}, at {:.3} s. It began at {:.3} s.",
+            last.words(),
+            last.at.as_secs_f64(),
+            last.began.as_secs_f64()
+        );
+        let _ = write!(story, "{}", Unseen::of(history, last.beginning, last.by).words());
+    }
     story
+}
+
+/// A line of the story; the same one several times after another is one.
+struct Line {
+    number: usize,
+    at: Duration,
+    words: String,
+    times: usize,
+}
+
+/// 2026-01-01
+fn day(date: i64) -> String {
+    let text = jiff::Timestamp::new(date, 0).map(|time| time.to_string()).unwrap_or_default();
+    text.split('T').next().unwrap_or_default().to_owned()
+}
+
+/// The last chance to make an end right: a reconciliation of the object, or of its owner.
+struct Reconciled<'a> {
+    by: Instance,
+    key: &'a str,
+    result: &'a str,
+    error: Option<&'a str>,
+    began: Duration,
+    at: Duration,
+    /// The numbers of the entries with its beginning and its end.
+    beginning: usize,
+    entry: usize,
+    writes: usize,
+}
+
+impl Reconciled<'_> {
+    fn words(&self) -> String {
+        let (by, key, result) = (Author::Program(self.by), self.key, self.result);
+        let writes = match self.writes {
+            0 => "without a write".to_owned(),
+            1 => "after a write".to_owned(),
+            writes => format!("after {writes} writes"),
+        };
+        let error = self.error.map(|error| format!(": {error}")).unwrap_or_default();
+        format!("{by} ends the reconciliation of {key} {writes}, with the result \"{result}\"{error}")
+    }
+}
+
+/// The last reconciliation that could have made the end right, if it came after the wrong write.
+fn last_reconciliation<'a>(
+    trouble: &Trouble,
+    history: &'a History,
+    wrong: Option<usize>,
+) -> Option<Reconciled<'a>> {
+    let Trouble::End(differences) = trouble else { return None };
+    let first = differences.first()?;
+    // A wrong value was written by somebody; other ends lack a write.
+    if wrong.is_some() && !first.path.is_empty() && first.found.is_some() {
+        return None;
+    }
+    let object = &first.object;
+    let keys = keys(object, history);
+    let entries = || history.entries.iter().enumerate();
+    let (entry, ended) = entries().rev().find(|(number, entry)| {
+        matches!(&entry.what, What::Reconciled { key, .. } if Some(*number) > wrong && keys.contains(key))
+    })?;
+    let (Author::Program(by), What::Reconciled { controller, key, result, error }) = (ended.by, &ended.what)
+    else {
+        return None;
+    };
+    let (beginning, begun) = entries().take(entry).rev().find(|(_, entry)| {
+        entry.by == ended.by
+            && matches!(&entry.what, What::Began { controller: of, key: its } if of == controller && its == key)
+    })?;
+    let during = history.entries.get(beginning..entry)?.iter().filter(|entry| entry.by == ended.by);
+    // Reconciliations of other keys may write at the same time.
+    let writes = during.filter(|entry| matches!(entry.what, What::Changed(_) | What::External(_))).count();
+    let error = error.as_deref();
+    Some(Reconciled { by, key, result, error, began: begun.at, at: ended.at, beginning, entry, writes })
+}
+
+/// The keys of an object, named as in the end state, and of its owners.
+fn keys(object: &str, history: &History) -> BTreeSet<String> {
+    let named = object.strip_prefix(FAILING).and_then(|rest| rest.split(" by ").next());
+    let mut keys = BTreeSet::from([named.or(object.split(' ').nth(1)).unwrap_or_default().to_owned()]);
+    for entry in history.entries.iter().filter(|entry| is_about(entry, object)) {
+        match &entry.what {
+            What::External(change) => drop(keys.insert(change.owner.clone())),
+            What::Changed(change) => {
+                let owners = change.object()["metadata"]["ownerReferences"].as_array();
+                let namespace = change.object()["metadata"]["namespace"].as_str();
+                for owner in owners.into_iter().flatten().filter_map(|owner| owner["name"].as_str()) {
+                    keys.insert(
+                        namespace.map_or(owner.to_owned(), |namespace| format!("{namespace}/{owner}")),
+                    );
+                }
+            }
+            _ => {}
+        }
+    }
+    keys
 }
 
 /// The number of the entry with the write that broke a rule, or that left the difference.
@@ -98,10 +234,11 @@ fn is_about(entry: &Entry, object: &str) -> bool {
     let object = object.split(" #").next().unwrap_or_default();
     match &entry.what {
         What::Changed(change) => {
-            let name = format!("{} {}", change.kind(), change.key());
+            let name = without_uids(&format!("{} {}", change.kind(), change.key()));
             object.strip_suffix('*').map_or(name == object, |prefix| name.starts_with(prefix))
         }
-        What::External(change) => object == format!("external {}", change.name),
+        What::External(change) if object.starts_with(THINGS) => object == format!("{THINGS}{}", change.owner),
+        What::External(change) => without_uids(object) == without_uids(&format!("external {}", change.name)),
         _ => false,
     }
 }
@@ -210,9 +347,16 @@ fn sentence(entry: &Entry) -> Option<String> {
         What::Ended(why) => format!("{by} {why}"),
         What::Step(words) => format!("{by}: {words}"),
         What::Disturbed(words) => words.clone(),
-        What::Lost(request) => format!("{by} gives up waiting for the answer: {request}"),
-        What::Answered { request, status, writes: true } if *status >= 300 => {
-            format!("{by} gets {status}: {request}")
+        What::Refused(words) => format!("the server refuses to {words}"),
+        What::Answered(request) => match request.status {
+            None => format!("{by} gives up waiting for the answer: {}", request.line),
+            Some(status) if status >= if request.writes { 300 } else { 429 } => {
+                format!("{by} gets {status}: {}", request.line)
+            }
+            Some(_) => return None,
+        },
+        What::Reconciled { key, error: Some(error), result, .. } => {
+            format!("{by} ends the reconciliation of {key} with the result \"{result}\": {error}")
         }
         What::Changed(change) => match change.at().is_zero() && by == Author::World {
             // The objects of the start.
@@ -223,7 +367,7 @@ fn sentence(entry: &Entry) -> Option<String> {
             let verb = if change.exists { "makes" } else { "removes" };
             format!("{by} {verb} {} of {} in the external system", change.name, change.owner)
         }
-        What::Answered { .. } | What::Seen(_) => return None,
+        What::Began { .. } | What::Reconciled { .. } | What::Seen(_) => return None,
     })
 }
 

@@ -16,6 +16,8 @@ pub(crate) enum Trouble {
         entry: Option<usize>,
         why: String,
     },
+    /// The program goes on although nobody else acts.
+    Busy(String),
     /// Something goes on changing.
     NoRest,
     /// The end is not that of the undisturbed runs.
@@ -45,10 +47,16 @@ pub(crate) fn judge(case: &Case, run: &Run, undisturbed: &[EndState]) -> Option<
         return Some(Trouble::Unsupported(problem.clone()));
     }
     for rule in &case.rules {
-        if let Err(broken) = rule.check(&run.history) {
+        // A run that was stopped breaks rules about its end.
+        if let Err(broken) = rule.check(&run.history)
+            && (broken.entry.is_some() || run.busy.is_none())
+        {
             let name = rule.name().to_owned();
             return Some(Trouble::Rule { name, entry: broken.entry, why: broken.why });
         }
+    }
+    if let Some(busy) = &run.busy {
+        return Some(Trouble::Busy(busy.clone()));
     }
     if !run.rested {
         return Some(Trouble::NoRest);
@@ -68,7 +76,7 @@ pub(crate) fn compare(one: &History, other: &History) -> Option<Trouble> {
             || "nothing".to_owned(),
             |entry| {
                 let what = match &entry.what {
-                    What::Answered { request, status, .. } => format!("{request} -> {status}"),
+                    What::Answered(request) => format!("{} -> {:?}", request.line, request.status),
                     What::Changed(change) => format!("{} {} changes", change.kind(), change.key()),
                     what => format!("{what:?}"),
                 };
@@ -84,6 +92,7 @@ impl fmt::Display for Trouble {
         match self {
             Self::Unsupported(problem) => write!(f, "the bench cannot rehearse this: {problem}"),
             Self::Rule { name, why, .. } => write!(f, "the rule \"{name}\" is broken: {why}"),
+            Self::Busy(why) => write!(f, "the program does not calm down: {why}"),
             Self::NoRest => f.write_str("the objects do not come to rest"),
             Self::End(differences) => {
                 f.write_str("the end is not that of the undisturbed runs:")?;

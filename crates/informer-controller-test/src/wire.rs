@@ -1,8 +1,9 @@
 //! The way between a process and the server: informer's transport, and the service below a `kube::Client`. Here requests
-//! take time, and the disturbances of writes happen.
+//! take time, and the disturbances of reads and writes happen.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -13,13 +14,15 @@ use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
 use informer::kube::client::client::Body as ClientBody;
 use informer::transport::{self, Transport, TransportError};
+use informer_controller::Observed;
 use serde_json::Value;
 use serve::{Body, Reason, Route, Serve, Status};
 
 use crate::cluster::Cluster;
-use crate::history::{Author, What};
-use crate::plan::Disturbance;
+use crate::history::{self, Author, What};
+use crate::plan::{Disturbance, Unreadable};
 use crate::process::Process;
+use crate::recorder::named;
 use crate::view::View;
 
 /// The connection of one process.
@@ -31,6 +34,9 @@ pub(crate) struct Wire {
     cached: Arc<Serve>,
     consistent: Arc<Serve>,
 }
+
+/// The program gives up a read without an answer after this time.
+const GIVES_UP: Duration = Duration::from_secs(1);
 
 /// A request without an answer.
 #[derive(Debug, thiserror::Error)]
@@ -55,7 +61,7 @@ impl Wire {
         self.process.lives().await;
         let request = readable(request);
         let answer = if *request.method() == Method::GET {
-            self.read(request).await
+            self.read(request).await?
         } else {
             self.write(request).await?
         };
@@ -64,28 +70,51 @@ impl Wire {
         Ok(answer)
     }
 
-    async fn read(&self, request: Request<Bytes>) -> Response<Body> {
+    async fn read(&self, request: Request<Bytes>) -> Result<Response<Body>, Lost> {
         let words = words(&request);
         let (parts, body) = request.into_parts();
-        let collection = match serve::route(&parts.uri) {
-            Route::Resource(asked) if asked.name.is_none() => Some(asked),
-            _ => None,
-        };
-        let Some(asked) = collection else {
+        let Route::Resource(asked) = serve::route(&parts.uri) else {
             let answer = match parts.uri.path().starts_with("/openapi/") {
                 // The schemas of all kinds cost more than the rest of a run, and do not change in it.
                 true => Serve::refusal(&Status::new(Reason::NotFound, "schemas are not rehearsed")),
                 false => self.cluster.api.handle(Request::from_parts(parts, body)).await,
             };
-            self.note(words, &answer, false);
-            return answer;
+            self.note(words, Some(&answer), false);
+            return Ok(answer);
         };
-        let watches = asked.watch || asked.query.get("watch").is_some_and(|it| it != "false" && it != "0");
+        let is_collection = asked.name.is_none();
+        let watches = is_collection
+            && (asked.watch || asked.query.get("watch").is_some_and(|it| it != "false" && it != "0"));
+        if !watches && let Some(unreadable) = self.cluster.reads(&named(&asked.plural, &asked.group)) {
+            return self.unread(words, unreadable).await;
+        }
+        if !is_collection {
+            let answer = self.cluster.api.handle(Request::from_parts(parts, body)).await;
+            self.note(words, Some(&answer), false);
+            return Ok(answer);
+        }
         let any_version = asked.query.get("resourceVersion").is_some_and(|version| !version.is_empty());
         let serve = if watches || any_version { &self.cached } else { &self.consistent };
         let answer = serve.read(&parts).await;
-        self.note(words, &answer, false);
-        if watches { self.delayed(answer) } else { answer }
+        self.note(words, Some(&answer), false);
+        Ok(if watches { self.delayed(answer) } else { answer })
+    }
+
+    /// The answer of a read that fails.
+    async fn unread(&self, words: String, unreadable: Unreadable) -> Result<Response<Body>, Lost> {
+        match unreadable {
+            Unreadable::Status(reason) => {
+                let answer = Serve::refusal(&Status::new(reason, "the server cannot answer now"));
+                self.note(words, Some(&answer), false);
+                Ok(answer)
+            }
+            Unreadable::NoAnswer => {
+                tokio::time::sleep(GIVES_UP).await;
+                self.process.lives().await;
+                self.note(words, None, false);
+                Err(Lost)
+            }
+        }
     }
 
     /// A response whose chunks take time, and which ends with the process.
@@ -107,7 +136,7 @@ impl Wire {
         let words = words(&request);
         if !is_write(&request) {
             let answer = self.cluster.api.handle(request).await;
-            self.note(words, &answer, false);
+            self.note(words, Some(&answer), false);
             return Ok(answer);
         }
         let number = self.cluster.next_write();
@@ -118,21 +147,21 @@ impl Wire {
                 self.cluster.happened(kind, format!("the server fails: {words}"));
                 let status = Status::new(Reason::InternalError, "etcdserver: request timed out");
                 let answer = Serve::refusal(&status);
-                self.note(words, &answer, true);
+                self.note(words, Some(&answer), true);
                 return Ok(answer);
             }
             Some(kind @ Disturbance::Conflict) if has_precondition(&request) => {
                 self.cluster.happened(kind, format!("another client is faster: {words}"));
                 let message = "the object has been modified; please apply your changes to the latest version";
                 let answer = Serve::refusal(&Status::new(Reason::Conflict, message));
-                self.note(words, &answer, true);
+                self.note(words, Some(&answer), true);
                 return Ok(answer);
             }
             _ => {}
         }
         let answer = self.cluster.api.handle(request).await;
         self.cluster.drain(Author::Program(self.process.instance));
-        self.note(words.clone(), &answer, true);
+        self.note(words.clone(), Some(&answer), true);
         // A change may have set off a crash.
         self.process.lives().await;
         match (kind, planned.map(|planned| planned.lasting)) {
@@ -147,11 +176,11 @@ impl Wire {
                 self.process.lives().await;
                 // It depends on the plan, so that a run can be repeated.
                 if wait.as_millis() % 2 == 0 {
-                    self.cluster.note(Author::Program(self.process.instance), What::Lost(words));
+                    self.note(words, None, true);
                     return Err(Lost);
                 }
                 let gave_up = Serve::refusal(&Status::new(Reason::Timeout, "the proxy gave up"));
-                self.note(words, &gave_up, true);
+                self.note(words, Some(&gave_up), true);
                 return Ok(gave_up);
             }
             _ => {}
@@ -159,9 +188,26 @@ impl Wire {
         Ok(answer)
     }
 
-    fn note(&self, request: String, answer: &Response<Body>, writes: bool) {
-        let status = answer.status().as_u16();
-        self.cluster.note(Author::Program(self.process.instance), What::Answered { request, status, writes });
+    fn note(&self, line: String, answer: Option<&Response<Body>>, writes: bool) {
+        let (at, by) = (self.cluster.now(), self.process.instance);
+        let status = answer.map(|answer| answer.status().as_u16());
+        let request = history::Request { at, by, line, status, writes };
+        self.cluster.note(Author::Program(by), What::Answered(request));
+    }
+
+    /// Notes the beginning or the end of a reconciliation.
+    pub(crate) fn observe(&self, observed: Observed<'_>) {
+        if self.process.is_dead() {
+            return;
+        }
+        let (controller, key) = (observed.controller.into(), observed.key.to_string());
+        let what = match observed.ended {
+            None => What::Began { controller, key },
+            Some((result, error)) => {
+                What::Reconciled { controller, key, result, error: error.map(str::to_owned) }
+            }
+        };
+        self.cluster.note(Author::Program(self.process.instance), what);
     }
 }
 

@@ -16,7 +16,7 @@ use crate::history::{Author, What};
 /// The cluster, for the script of a rehearsal: users, other programs, and time.
 ///
 /// Each change is a step. Before it some simulated time passes, up to half a minute, which the seed chooses. When the bench
-/// shrinks a failure, it leaves steps out. A step that the server refuses is noted in the story, and nothing else.
+/// shrinks a failure, it leaves steps out. A step that the server refuses changes nothing; the text of a failure says so.
 pub struct World {
     cluster: Arc<Cluster>,
     steps: Arc<AtomicUsize>,
@@ -81,6 +81,12 @@ impl World {
         }
     }
 
+    /// Waits until an object is gone: an object with a finalizer stays for a while after [`delete`](Self::delete), and one
+    /// of the same name is refused until then.
+    pub async fn gone(&self, kind: &str, key: &str) {
+        self.until(|world| world.get(kind, key).is_none()).await;
+    }
+
     /// An object as it is now; `None` if it does not exist.
     pub fn get(&self, kind: &str, key: &str) -> Option<Value> {
         let (resource, namespace, name) = find(&self.cluster.api, kind, key).ok()?;
@@ -101,10 +107,9 @@ impl World {
         }
         tokio::time::sleep(pause(plan.seed, number)).await;
         self.cluster.drain(Author::Cluster);
-        self.cluster.note(Author::World, What::Step(words));
+        self.cluster.note(Author::World, What::Step(words.clone()));
         if let Err(status) = act(&self.cluster.api) {
-            let message = format!("the server refuses that: {status}");
-            self.cluster.note(Author::World, What::Step(message));
+            self.cluster.note(Author::World, What::Refused(format!("{words}: {status}")));
         }
         self.cluster.drain(Author::World);
     }

@@ -1,4 +1,4 @@
-//! The bench: what it promises about runs, and seven faulty controllers with their corrected twins. `forgotten_numbers` and
+//! The bench: what it promises about runs, and faulty controllers with their corrected twins. `forgotten_numbers` and
 //! `grown_disks` were written by somebody who had not seen the bench.
 
 #![allow(
@@ -10,12 +10,17 @@
 )]
 
 mod double_creation;
+mod failed_read;
 mod flapping_status;
 mod forgotten_numbers;
 mod grown_disks;
+mod hot_loop;
 mod leaked_child;
 mod missing_finalizer;
 mod pages;
 mod runs;
+mod second_machine;
 mod stale_owner;
 mod support;
+mod wall_clock;
+mod whole_object;

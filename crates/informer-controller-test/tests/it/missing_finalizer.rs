@@ -56,6 +56,17 @@ async fn make(state: &State, context: &Context<ConfigMap>) -> Result<Outcome, Fa
     Ok(Outcome::Done)
 }
 
+/// It takes the finalizer away, then removes the bucket: after a crash in between, nobody knows of it.
+async fn released_early(state: Arc<State>, context: Context<ConfigMap>) -> Result<Outcome, Failure> {
+    let is_going = context.object().filter(|map| map.metadata.deletion_timestamp.is_some());
+    let Some(map) = is_going else { return corrected(state, context).await };
+    if map.metadata.finalizers.is_some() {
+        context.writer().patch(map, json!({ "metadata": { "finalizers": null } })).await?;
+        state.external.remove(&format!("bucket-{}", map.key().name())).await?;
+    }
+    Ok(Outcome::Done)
+}
+
 async fn clean_up(state: &State, context: &Context<ConfigMap>) -> Result<Outcome, Failure> {
     let Some(map) = context.object() else { return Ok(Outcome::Done) };
     if map.metadata.finalizers.is_some() {
@@ -81,6 +92,11 @@ fn rehearsal(rehearsal: Rehearsal) -> Rehearsal {
 #[test]
 fn the_faulty_one_is_found() {
     finds(rehearsal(Rehearsal::new(|env| control(env, faulty))), "has the finalizer example.com/bucket");
+}
+
+#[test]
+fn a_finalizer_that_goes_too_early_is_found() {
+    finds(rehearsal(Rehearsal::new(|env| control(env, released_early))), "external bucket-");
 }
 
 #[test]

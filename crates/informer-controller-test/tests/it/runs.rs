@@ -144,3 +144,77 @@ fn deployments_roll_out_in_simulated_time() {
         panic!("{failure}");
     }
 }
+
+/// A request that is refused stays refused for this process: its reconciliations fail for ever, and no object shows it.
+#[test]
+fn errors_without_end_are_found() {
+    async fn offended(state: Arc<State>, context: Context<ConfigMap>) -> Result<Outcome, Failure> {
+        let Some(map) = context.object() else { return Ok(Outcome::Done) };
+        let is_offended =
+            || state.memory.lock().map(|memory| memory.contains_key("offended")).unwrap_or(true);
+        if is_offended() {
+            return Err(std::io::Error::other("offended").into());
+        }
+        if map.labels().value("seen").is_none() {
+            let seen = json!({ "metadata": { "labels": { "seen": "yes" } } });
+            if let Err(error) = context.writer().patch(map, seen).await {
+                state.memory.lock().unwrap().insert("offended".to_owned(), error.to_string());
+                return Err(error.into());
+            }
+        }
+        Ok(Outcome::Done)
+    }
+    let rehearsal = Rehearsal::new(|env| control(env, offended))
+        .objects([map("a"), map("b")])
+        .ignore("ConfigMap")
+        .disturbances([Disturbance::LostAnswer])
+        .seeds(0..100)
+        .exactly();
+    let failure = rehearsal.outcome().failure.expect("it is found");
+    assert!(failure.summary.contains("by rehearsed fails again and again"), "{failure}");
+    assert!(failure.story.contains("with the result \"failed\": offended"), "{failure}");
+    assert!(failure.story.contains("The reconciliation to look at"), "{failure}");
+}
+
+#[test]
+fn errors_without_end_may_be_forbidden() {
+    let program = |env: Env| control(env, |_, _| async { Err(std::io::Error::other("never").into()) });
+    let rehearsal = || Rehearsal::new(program).objects([map("a")]).seeds(0..3).exactly();
+    assert!(rehearsal().outcome().failure.is_none());
+    let failure = rehearsal().rule(Rule::no_endless_errors()).outcome().failure.expect("it is found");
+    assert!(
+        failure.summary.contains("the last reconciliation of shop/a by rehearsed failed: never"),
+        "{failure}"
+    );
+}
+
+#[test]
+fn requests_and_reconciliations_are_in_the_history() {
+    let rule = Rule::over("as told", |history| {
+        let creations =
+            history.requests().filter(|request| request.writes && request.line.contains("/secrets/a"));
+        let statuses: Vec<_> = creations.map(|request| request.status).collect();
+        let all = history.reconciliations();
+        let first = all.first().and_then(|first| first.end.clone());
+        match (statuses.first(), first) {
+            (Some(Some(201)), Some(end)) if end.result == "done" && all[0].key == "shop/a" => Ok(()),
+            other => Err(format!("{other:?}")),
+        }
+    });
+    Rehearsal::new(copies).objects([map("a")]).disturbances([]).rule(rule).seeds(0..1).exactly().run();
+}
+
+#[test]
+fn a_refused_step_of_the_script_is_told() {
+    let rule = Rule::over("never", |_| Err("always".to_owned()));
+    let rehearsal = Rehearsal::new(copies).objects([map("a")]).rule(rule).script(|world| async move {
+        world.create(map("a")).await;
+        world.delete("ConfigMap", "shop/a").await;
+        world.gone("ConfigMap", "shop/a").await;
+        world.create(map("a")).await;
+    });
+    let failure = rehearsal.outcome().failure.expect("the rule is broken");
+    let told =
+        failure.story.matches("The server refused a step of the script: create ConfigMap shop/a").count();
+    assert_eq!(told, 1, "{failure}");
+}

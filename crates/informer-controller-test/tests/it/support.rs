@@ -8,7 +8,7 @@ use informer::Informer;
 use informer::kube::client::Api;
 use informer::kube::{Client, Resource, client};
 use informer_controller::{Context, Controller, Failure, Outcome, RunError, with};
-use informer_controller_test::{Env, External, Rehearsal, World};
+use informer_controller_test::{Disturbance, Env, External, Rehearsal, World};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Value, json};
@@ -95,16 +95,27 @@ pub(crate) fn finds(rehearsal: Rehearsal, expected: &str) {
     println!("found after {:?} in {} runs\n{failure}", begun.elapsed(), outcome.seeds);
     assert!(failure.seed.is_some(), "{failure}");
     assert!(failure.summary.contains(expected), "{failure}");
-    assert!(failure.story.contains("The write to look at: the program"), "{failure}");
+    let points = ["The write to look at: the program", "The reconciliation to look at"];
+    assert!(points.iter().any(|sentence| failure.story.contains(sentence)), "{failure}");
 }
 
 /// The corrected one passes, in the suite with 300 seeds: `REHEARSAL_SEEDS=1000` takes minutes.
 pub(crate) fn passes(rehearsal: Rehearsal) {
+    let disturbances = passes_seeds(rehearsal, 300);
+    assert!(disturbances.len() >= 5 || disturbances.values().sum::<u64>() < 50, "{disturbances:?}");
+}
+
+/// The same for a twin that has little to go wrong.
+pub(crate) fn passes_few(rehearsal: Rehearsal) {
+    passes_seeds(rehearsal, 60);
+}
+
+fn passes_seeds(rehearsal: Rehearsal, seeds: u64) -> BTreeMap<Disturbance, u64> {
     let begun = Instant::now();
-    let outcome = rehearsal.seeds(0..300).outcome();
+    let outcome = rehearsal.seeds(0..seeds).outcome();
     println!("{:?} for {} seeds: {:?}", begun.elapsed(), outcome.seeds, outcome.disturbances);
     if let Some(failure) = outcome.failure {
         panic!("{failure}");
     }
-    assert!(outcome.disturbances.len() >= 5 || outcome.seeds < 50, "{:?}", outcome.disturbances);
+    outcome.disturbances
 }
