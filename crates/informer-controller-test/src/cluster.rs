@@ -19,7 +19,6 @@ use crate::history::{Author, Change, Entry, History, Instance, Seen, What};
 use crate::plan::{Disturbance, Plan, Planned, Unreadable, When};
 use crate::process::{End, Process};
 use crate::recorder::Recorder;
-use crate::run::Case;
 use crate::sight::Sight;
 
 /// How long the cluster's garbage collector takes for an object whose owners are gone.
@@ -77,7 +76,9 @@ impl Cluster {
         api: Api,
         reads: ServeOptions,
         plan: Plan,
-        case: &Case,
+        collects: bool,
+        ignored: BTreeSet<String>,
+        calm: Calm,
         heartbeat: Arc<AtomicU64>,
     ) -> Arc<Self> {
         let now = Instant::now();
@@ -90,7 +91,7 @@ impl Cluster {
             open: 0,
             unreadable: BTreeMap::new(),
             reads: BTreeMap::new(),
-            calm: Calm::new(case.busiest),
+            calm,
             busy: None,
             last_activity: now,
             active_writes: 0,
@@ -98,13 +99,13 @@ impl Cluster {
             happened: BTreeMap::new(),
             problem: None,
             things: BTreeMap::new(),
-            living: case.garbage_collection.then(BTreeSet::new),
+            living: collects.then(BTreeSet::new),
         };
         Arc::new(Self {
             api,
             reads,
             plan,
-            ignored: case.ignored.clone(),
+            ignored,
             sights: Default::default(),
             started: now,
             state: Mutex::new(state),

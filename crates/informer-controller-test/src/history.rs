@@ -7,8 +7,6 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::reconciliations::{self, Reconciliation};
-
 /// Everything that happened in a run, in order.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct History {
@@ -167,11 +165,6 @@ impl History {
             What::Answered(request) => Some(request),
             _ => None,
         })
-    }
-
-    /// The reconciliations of the program, in the order of their beginning.
-    pub fn reconciliations(&self) -> Vec<Reconciliation> {
-        reconciliations::of(&self.entries)
     }
 
     /// The objects as they were after the last change.

@@ -38,7 +38,14 @@ impl ReconciliationEnd {
     }
 }
 
-pub(crate) fn of(entries: &[Entry]) -> Vec<Reconciliation> {
+impl History {
+    /// The reconciliations of the program, in the order of their beginning.
+    pub fn reconciliations(&self) -> Vec<Reconciliation> {
+        of(&self.entries)
+    }
+}
+
+fn of(entries: &[Entry]) -> Vec<Reconciliation> {
     let mut all: Vec<Reconciliation> = Vec::new();
     // A key is in one worker of its controller.
     let mut open: BTreeMap<(Instance, &str, &str), usize> = BTreeMap::new();

@@ -12,6 +12,7 @@ use serve::ServerVersion;
 use testapi::{Api, ApiOptions};
 use tokio::time::{Instant, sleep};
 
+use crate::calm::Calm;
 use crate::cluster::{Cluster, Finished};
 use crate::end_state::EndState;
 use crate::env::Env;
@@ -85,7 +86,16 @@ pub(crate) fn play(case: &Case, plan: &Plan, heartbeat: &Arc<AtomicU64>) -> Run 
 async fn act(case: &Case, plan: &Plan, heartbeat: Arc<AtomicU64>) -> Run {
     let options = options(case, plan);
     let (reads, api) = (options.serve.clone(), Api::new(options));
-    let cluster = Cluster::new(api, reads, plan.clone(), case, heartbeat);
+    let calm = Calm::new(case.busiest);
+    let cluster = Cluster::new(
+        api,
+        reads,
+        plan.clone(),
+        case.garbage_collection,
+        case.ignored.clone(),
+        calm,
+        heartbeat,
+    );
     for object in &case.objects {
         let kind = object["kind"].to_string();
         if let Err(status) = create(&cluster.api, object.clone()) {
