@@ -19,7 +19,7 @@ use crate::tree::File;
 /// asked for as informers ask, statuses by apply. Calm in an outage, and a fourth attack on kubediff, took 300. A controller that is whole in a pod (`Program`: signals, one election,
 /// health, metrics) took 1,000, a complete writer and shards that hand over 500, a rehearsal that fails reads and knows requests and
 /// reconciliations the rest. A change that deletes code lowers it; a change that raises it says why the capability is worth the lines.
-const BUDGET: usize = 139_500;
+const BUDGET: usize = 139_600;
 
 /// Generated files have a folder of this name. People neither review nor change them.
 const GENERATED: &str = "/generated/";
