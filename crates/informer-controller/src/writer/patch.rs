@@ -11,18 +11,17 @@ use super::{Seen, Target, WriteError, Writer};
 /// A change of an object. A `Value` is a merge patch.
 ///
 /// ```no_run
-/// use informer_controller::{Context, Failure, Outcome, Patch};
-/// use k8s_openapi::api::apps::v1::Deployment;
-/// use serde_json::json;
-///
-/// async fn reconcile(context: Context<Deployment>) -> Result<Outcome, Failure> {
-///     let Some(deployment) = context.object() else { return Ok(Outcome::Done) };
-///     // One container by its name; a merge patch would replace the list.
-///     let containers = json!([{ "name": "web", "image": "shop/web:2" }]);
-///     let image = json!({ "spec": { "template": { "spec": { "containers": containers } } } });
-///     context.writer().patch(deployment, Patch::Strategic(image)).await?;
-///     Ok(Outcome::Done)
-/// }
+/// # use informer::Item;
+/// # use informer_controller::{Patch, WriteError, Writer};
+/// # use k8s_openapi::api::apps::v1::Deployment;
+/// # use serde_json::json;
+/// # async fn example(writer: &Writer, deployment: &Item<Deployment>) -> Result<(), WriteError> {
+/// // One container by its name; a merge patch would replace the list.
+/// let containers = json!([{ "name": "web", "image": "shop/web:2" }]);
+/// let image = json!({ "spec": { "template": { "spec": { "containers": containers } } } });
+/// writer.patch(deployment, Patch::Strategic(image)).await?;
+/// # Ok(())
+/// # }
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub enum Patch {
