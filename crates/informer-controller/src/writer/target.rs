@@ -10,18 +10,17 @@ use informer::{Item, ObjectKey, ObjectRef, ResourceType, ResourceVersion, Uid};
 /// known at run time, such as `DynamicObject`.
 ///
 /// ```no_run
-/// use informer::kube::client::Api;
-/// use informer_controller::{Context, Failure, Outcome};
-/// use k8s_openapi::api::core::v1::ConfigMap;
-/// use serde_json::json;
-///
-/// async fn reconcile(context: Context<ConfigMap>) -> Result<Outcome, Failure> {
-///     let maps: Api<ConfigMap> = Api::namespaced(context.unrecorded_client().clone(), "shop");
-///     if let Some(map) = maps.get_opt("prices").await? {
-///         context.writer().patch(&map, json!({ "data": { "tea": "4" } })).await?;
-///     }
-///     Ok(Outcome::Done)
+/// # use informer::kube::client::Api;
+/// # use informer_controller::{Context, Failure};
+/// # use k8s_openapi::api::core::v1::ConfigMap;
+/// # use serde_json::json;
+/// # async fn example(context: Context<ConfigMap>) -> Result<(), Failure> {
+/// let maps: Api<ConfigMap> = Api::namespaced(context.unrecorded_client().clone(), "shop");
+/// if let Some(map) = maps.get_opt("prices").await? {
+///     context.writer().patch(&map, json!({ "data": { "tea": "4" } })).await?;
 /// }
+/// # Ok(())
+/// # }
 /// ```
 pub trait Target<K> {
     /// Its resource.
