@@ -72,7 +72,13 @@ fn of(entries: &[Entry]) -> Vec<Reconciliation> {
 /// The last reconciliation of each controller and key in the last process, if it failed.
 pub(crate) fn failing(history: &History) -> Vec<Reconciliation> {
     let all = history.reconciliations();
-    let last = all.iter().filter(|it| it.by.replica == 0).map(|it| it.by).max();
+    // The last one may have had nothing to reconcile.
+    let started = history.entries.iter().filter(|entry| entry.what == What::Started);
+    let last = started.filter_map(|entry| match entry.by {
+        Author::Program(by) if by.replica == 0 => Some(by),
+        _ => None,
+    });
+    let last = last.max();
     let mut met = BTreeSet::new();
     let of_last = all.iter().rev().filter(|it| Some(it.by) == last && it.end.is_some());
     let mut failing: Vec<_> = of_last

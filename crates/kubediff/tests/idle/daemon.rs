@@ -1,10 +1,9 @@
 //! `kubediff serve` in this process, with a webhook and a file as its sinks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::TcpListener;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -25,13 +24,15 @@ use crate::cluster::Cluster;
 
 /// Longer than anything takes, by a clock that the test does not move.
 const PATIENCE: Duration = Duration::from_secs(120);
+/// When nothing has come for this long, something waits for the clock: an attempt during which the test moved the clock has failed.
+const STUCK: Duration = Duration::from_secs(10);
 
 pub(crate) struct Daemon {
     folder: tempfile::TempDir,
     address: String,
     client: Client<HttpConnector, Empty<Bytes>>,
-    /// Changes that the webhook got.
-    got: Arc<AtomicUsize>,
+    /// The ids of the changes that the webhook got. An attempt that failed may have come, too.
+    got: Arc<Mutex<BTreeSet<String>>>,
     running: JoinHandle<()>,
     _hook: Serving,
     /// The clock moves by itself when nothing is left to do, and a task that waits for a socket seems idle: as long as a
@@ -45,12 +46,13 @@ impl Daemon {
         let (still, until) = channel();
         // It ends when the sender is dropped.
         tokio::task::spawn_blocking(move || until.recv());
-        let got = Arc::new(AtomicUsize::new(0));
-        let counter = got.clone();
+        let got = Arc::<Mutex<BTreeSet<String>>>::default();
+        let ids = got.clone();
         let server = Server::bind(ServerOptions::default()).await.unwrap();
         let hook = server.serve(move |request: Request<Bytes>, _| {
             let body: Value = serde_json::from_slice(request.body()).unwrap();
-            counter.fetch_add(body["changes"].as_array().unwrap().len(), Ordering::SeqCst);
+            let of_body = body["changes"].as_array().unwrap().iter().map(|change| change["id"].to_string());
+            ids.lock().unwrap().extend(of_body);
             async { Response::new(full(Bytes::new())) }
         });
 
@@ -110,7 +112,7 @@ impl Daemon {
     /// How many changes the webhook has got, and the file.
     pub(crate) fn messages(&self) -> (usize, usize) {
         let file = std::fs::read_to_string(self.folder.path().join("changes.log")).unwrap_or_default();
-        (self.got.load(Ordering::SeqCst), file.lines().count())
+        (self.got.lock().unwrap().len(), file.lines().count())
     }
 
     /// The sum of what begins with this.
@@ -129,7 +131,7 @@ impl Daemon {
 
     /// Waits until it is so.
     pub(crate) async fn until(&self, is_so: impl AsyncFn() -> bool) {
-        let begin = Instant::now();
+        let (begin, mut moved) = (Instant::now(), Duration::ZERO);
         while !is_so().await {
             assert!(!self.running.is_finished(), "the daemon has ended");
             if begin.elapsed() > PATIENCE {
@@ -138,6 +140,10 @@ impl Daemon {
                     self.messages(),
                     self.get("/metrics").await.unwrap_or_default()
                 );
+            }
+            if begin.elapsed() > STUCK + moved {
+                moved += Duration::from_secs(1);
+                tokio::time::advance(Duration::from_secs(1)).await;
             }
             tokio::task::yield_now().await;
         }
