@@ -10,7 +10,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 
 /// How busy the program is while neither the script nor the bench acts.
 pub(crate) struct Calm {
-    /// So many requests and reconciliations are too many for a minute.
+    /// The most requests and reconciliations in a minute.
     limit: u64,
     since: Duration,
     acts: u64,
@@ -41,7 +41,7 @@ impl Calm {
         self.acts > self.limit
     }
 
-    /// What the program does, in a sentence.
+    /// A sentence about the acts of the program.
     pub(crate) fn words(&self, entries: &[Entry]) -> String {
         let mut acts: BTreeMap<String, u64> = BTreeMap::new();
         for entry in entries.iter().rev().take_while(|entry| entry.at >= self.since) {

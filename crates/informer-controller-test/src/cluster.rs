@@ -57,7 +57,7 @@ struct State {
     /// The program's reads of each resource.
     reads: BTreeMap<String, u64>,
     calm: Calm,
-    /// What the program does too much.
+    /// A sentence about the acts of a program that does not calm down.
     busy: Option<String>,
     last_activity: Instant,
     /// The writes until then.

@@ -52,7 +52,7 @@ pub(crate) struct Run {
     pub(crate) happened: BTreeMap<Disturbance, u64>,
     /// Something that the bench does not support.
     pub(crate) problem: Option<String>,
-    /// What the program does too much.
+    /// A sentence about the acts of a program that does not calm down.
     pub(crate) busy: Option<String>,
     pub(crate) rested: bool,
 }

@@ -328,3 +328,14 @@ impl fmt::Debug for ShardsBuilder {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_are_divided_by_uid_unless_the_program_says_otherwise() {
+        let config = informer::kube::Config::new("http://127.0.0.1:1".parse().unwrap());
+        assert_eq!(Shards::builder(config, "shop", "example").by, ShareBy::Uid);
+    }
+}

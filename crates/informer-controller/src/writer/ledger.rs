@@ -11,7 +11,7 @@ use super::answer::Answer;
 use super::attempt::Attempt;
 use crate::caches::Caches;
 
-/// What the caches will show of a write.
+/// The effect of a write in the caches.
 #[derive(Debug, Clone)]
 pub(super) enum Expected {
     /// The object as written, which is the answer. With these labels, if the request says.

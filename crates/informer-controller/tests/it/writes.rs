@@ -57,7 +57,7 @@ fn pod(name: &str) -> Value {
     })
 }
 
-/// What the reconciliations of a controller return, one after the other.
+/// A controller, and the results of its reconciliations, one after the other.
 struct Runs<A> {
     answers: mpsc::UnboundedReceiver<A>,
     handle: ControllerHandle,

@@ -1,6 +1,6 @@
 //! Members come and go.
 
-use crate::support::{Acting, Member, all_are_stamped, maps, sees_it_gone, server};
+use crate::support::{Acting, Member, all_are_stamped, owners_see_deletions, server};
 use informer::share::ShareBy;
 
 #[tokio::test]
@@ -50,12 +50,5 @@ async fn q9_a_member_that_joins_costs_the_others_no_new_controller() {
     let status = three.handle.status();
     all_are_stamped(&server, by, &status.members).await;
     // The others still have the objects in their caches.
-    for object in server.api().list(&maps(), None).unwrap() {
-        let metadata = &object["metadata"];
-        let (namespace, name) = (metadata["namespace"].as_str().unwrap(), metadata["name"].as_str().unwrap());
-        server.api().delete(&maps(), namespace, name).unwrap();
-        let hash = informer::share::hash(metadata["uid"].as_str().unwrap());
-        let owner = status.members.iter().find(|(_, ranges)| ranges.contains(hash)).unwrap().0;
-        sees_it_gone(&acting, &format!("{namespace}/{name}"), owner).await;
-    }
+    owners_see_deletions(&server, &acting, &status.members).await;
 }

@@ -36,12 +36,24 @@ pub(crate) struct Doing {
     gone: BTreeMap<String, Vec<&'static str>>,
 }
 
-/// Waits until this member, and no other one, has seen that an object is gone.
-pub(crate) async fn sees_it_gone(acting: &Acting, key: &str, member: &str) {
-    let mut doing = acting.subscribe();
-    let seen = doing.wait_for(|doing| doing.gone.contains_key(key));
-    let seen = tokio::time::timeout(LONG, seen).await.expect("somebody sees it").unwrap().gone[key].clone();
-    assert_eq!(seen, [member], "{key}");
+/// Deletes all objects, which are divided by uid. The owner of each, and no other member, sees that it is gone.
+pub(crate) async fn owners_see_deletions(
+    server: &TestApi,
+    acting: &Acting,
+    members: &BTreeMap<String, Ranges>,
+) {
+    for object in server.api().list(&maps(), None).unwrap() {
+        let metadata = &object["metadata"];
+        let (namespace, name) = (metadata["namespace"].as_str().unwrap(), metadata["name"].as_str().unwrap());
+        server.api().delete(&maps(), namespace, name).unwrap();
+        let hash = hash(metadata["uid"].as_str().unwrap());
+        let owner = members.iter().find(|(_, ranges)| ranges.contains(hash)).unwrap().0;
+        let key = format!("{namespace}/{name}");
+        let mut doing = acting.subscribe();
+        let seen = doing.wait_for(|doing| doing.gone.contains_key(&key));
+        let seen = tokio::time::timeout(LONG, seen).await.expect("somebody sees it").unwrap();
+        assert_eq!(seen.gone[&key], [owner.as_str()], "{key}");
+    }
 }
 
 /// Objects in several namespaces.

@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::support::{
-    Acting, LONG, Member, all_are_stamped, leases, map, maps, sees_it_gone, server, stamped,
+    Acting, LONG, Member, all_are_stamped, leases, map, maps, owners_see_deletions, server, stamped,
 };
 
 const MAP: &str = "shards.informer.dev/map";
@@ -155,14 +155,7 @@ async fn q9_marks_that_somebody_removed_come_back() {
 async fn q9_an_object_that_is_deleted_is_reconciled_by_the_member_that_had_it() {
     let (server, acting, members) = two().await;
     let status = members[0].handle.status();
-    for object in server.api().list(&maps(), None).unwrap() {
-        let metadata = &object["metadata"];
-        let (namespace, name) = (metadata["namespace"].as_str().unwrap(), metadata["name"].as_str().unwrap());
-        server.api().delete(&maps(), namespace, name).unwrap();
-        let hash = informer::share::hash(metadata["uid"].as_str().unwrap());
-        let owner = status.members.iter().find(|(_, ranges)| ranges.contains(hash)).unwrap().0;
-        sees_it_gone(&acting, &format!("{namespace}/{name}"), owner).await;
-    }
+    owners_see_deletions(&server, &acting, &status.members).await;
 }
 
 /// A wall clock that jumps by days, to and fro, with each look at it.
