@@ -175,6 +175,9 @@ pub enum StoreOperation {
     BeginReplace {
         /// Whether an equal resourceVersion means an equal state. It does not after a backup was restored.
         trust_versions: bool,
+        /// Whether the objects are written in another form than those of the list before, because their schema or their served
+        /// version has changed: other content at an equal version is then a change, however often it came before.
+        expects_revisions: bool,
     },
     /// The list has the version of this key that the cache has, or an undecodable one.
     Keep(ObjectKey),
@@ -285,6 +288,8 @@ struct Known {
     relist_at: Option<(Time, Why)>,
     /// Set while the running list is such an extra list, without which the watch stays current.
     relists: Option<Why>,
+    /// Whether the schema or the served version has changed since the last complete list began.
+    expects_revisions: bool,
 }
 
 impl Reflector {
@@ -310,6 +315,7 @@ impl Reflector {
                 credentials_refreshed: false,
                 relist_at: None,
                 relists: None,
+                expects_revisions: false,
             },
             outputs: VecDeque::new(),
         }
@@ -450,10 +456,14 @@ impl Reflector {
     }
 
     fn relist_soon(&mut self, now: Time, why: Why) {
+        self.known.expects_revisions |= why != Why::Unsteady;
         // Spread at random: a changed schema reaches all informers of a cluster at once.
         let wait = self.known.config.relist_spread.mul_f64(self.known.random.f64());
         // A list that is due already finds the later cause too, and must not be put off by it.
-        self.known.relist_at.get_or_insert((now + wait, why));
+        let (_, due) = self.known.relist_at.get_or_insert((now + wait, why));
+        if *due == Why::Unsteady {
+            *due = why;
+        }
     }
 
     /// Lists although the watch works, because the watch does not show what the list is to find.
@@ -563,6 +573,11 @@ impl Reflector {
         self.known.credentials_refreshed = false;
     }
 
+    fn begin_replace(&mut self, trust_versions: bool) {
+        let expects_revisions = self.known.expects_revisions;
+        self.store(StoreOperation::BeginReplace { trust_versions, expects_revisions });
+    }
+
     /// The staged list is complete.
     fn commit(&mut self, resource_version: ResourceVersion, trust_versions: bool) {
         // Unlike `advance`, a list may move the version back: after a restored backup.
@@ -575,6 +590,8 @@ impl Reflector {
         self.known.distrust_versions = false;
         self.known.synced = true;
         self.known.relists = None;
+        // The schema may have changed once more while the list ran.
+        self.known.expects_revisions = self.known.relist_at.is_some_and(|(_, why)| why != Why::Unsteady);
         self.known.streaming_attempts = 0;
         self.store(StoreOperation::Commit { resource_version });
     }

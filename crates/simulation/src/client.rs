@@ -321,7 +321,14 @@ impl Client {
     pub(crate) fn released(&mut self, around: &mut Around<'_>) {
         let Some((link, request)) = self.link.zip(self.request) else { return };
         let Some(epoch) = around.server.unpark(around.now, link) else { return };
+        // A list that waited is answered with the state of now, so it begins now. The later pages of one began with its first.
+        let list = self.asked_for.get(&request).and_then(|asked| asked.list);
+        let begins = list.is_some() && self.parts(list).count() == 1;
+        self.lists += u64::from(begins);
         if let Some(asked) = self.asked_for.get_mut(&request) {
+            if begins {
+                (asked.list, asked.lists) = (Some(self.lists), self.lists);
+            }
             if asked.is_probe {
                 self.probed = Some(epoch);
             }

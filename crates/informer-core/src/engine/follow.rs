@@ -216,7 +216,7 @@ impl Engine {
             let Some(source) = self.scopes.get(at).filter(|source| !source.is_listing()) else { continue };
             let resource_version = source.reflector.last_version().clone();
             if !resource_version.is_unset() {
-                let begin = StoreOperation::BeginReplace { trust_versions: true };
+                let begin = StoreOperation::BeginReplace { trust_versions: true, expects_revisions: false };
                 self.operation(now, at, Step::Store(begin));
                 self.operation(now, at, Step::Store(StoreOperation::Commit { resource_version }));
             }

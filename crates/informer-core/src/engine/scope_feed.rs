@@ -117,7 +117,7 @@ impl ScopeFeed {
         self.unapplied_contents += usize::from(is_content(step));
         self.unapplied_changes += usize::from(is_change(step));
         match step {
-            Step::Store(StoreOperation::BeginReplace { trust_versions }) => {
+            Step::Store(StoreOperation::BeginReplace { trust_versions, .. }) => {
                 self.begins_list = true;
                 self.awaits_other_past |= !trust_versions;
                 self.listing_schema = schema.clone();

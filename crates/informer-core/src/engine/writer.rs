@@ -250,11 +250,12 @@ impl Writer {
     fn store_operation(&mut self, outcome: &mut Outcome, operation: StoreOperation) {
         let source = outcome.source;
         match operation {
-            StoreOperation::BeginReplace { trust_versions } => {
-                let list = match trust_versions {
+            StoreOperation::BeginReplace { trust_versions, expects_revisions } => {
+                let mut list = match trust_versions {
                     true => self.store.begin_replace(source),
                     false => self.store.begin_restored_replace(source),
                 };
+                list.expects_revisions = expects_revisions;
                 self.staging.insert(source, Staging { list, undecodable: Undecodable::default() });
                 outcome.applied = Some(Applied::ListBegun { trust_versions });
             }

@@ -48,7 +48,7 @@ impl Reflector {
     fn begin_list(&mut self, now: Time, request: ListRequest) {
         let trust_versions = !self.known.distrust_versions;
         self.known.relist_at = None;
-        self.store(StoreOperation::BeginReplace { trust_versions });
+        self.begin_replace(trust_versions);
         self.output(Output::Status(Status::Connecting));
         self.output(Output::Send(Request::List(request.clone())));
         let deadline = now + self.known.config.response_timeout;
@@ -122,7 +122,7 @@ impl Reflector {
         let consistent = listing.first.resource_version.is_unset();
         if older && consistent && listing.trust_versions && listing.received == 0 {
             listing.trust_versions = false;
-            self.store(StoreOperation::BeginReplace { trust_versions: false });
+            self.begin_replace(false);
         }
     }
 

@@ -43,7 +43,7 @@ impl Reflector {
         self.known.relist_at = None;
         let consistent = resource_version.is_unset();
         let timeout_seconds = self.watch_timeout();
-        self.store(StoreOperation::BeginReplace { trust_versions });
+        self.begin_replace(trust_versions);
         self.output(Output::Status(Status::Connecting));
         let request = WatchRequest { resource_version, timeout_seconds, initial_events: true };
         self.output(Output::Send(Request::Watch(request)));

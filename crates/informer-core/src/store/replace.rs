@@ -22,6 +22,8 @@ pub struct Replace {
     /// While a clone of this exists, the store reuses no slot, so that a kept slot keeps its object.
     pub(super) pins_slots: Arc<()>,
     pub(super) is_restored: bool,
+    /// Other content at an equal version is a change, however often it came before.
+    pub(crate) expects_revisions: bool,
     pub(super) kept: Bits,
     pub(super) staged: Staged,
     /// The places of `staged` that have the last state of a deleted object.
@@ -51,6 +53,7 @@ impl Replace {
             source,
             pins_slots,
             is_restored,
+            expects_revisions: false,
             kept: Bits::default(),
             staged: Staged::default(),
             deleted: Bits::default(),
@@ -200,7 +203,7 @@ impl Replace {
             known.content().settle(hash);
             return false;
         }
-        if comparison == Comparison::Differs {
+        if comparison == Comparison::Differs && !self.expects_revisions {
             match known.content().differs(hash) {
                 Difference::Revision => {}
                 Difference::Unsteady => {

@@ -87,12 +87,12 @@ impl Schemas {
         self.due
     }
 
-    /// The fingerprint of the schema of a group and version: the hashes of its own document and of the core group's, which shows
-    /// the server's release. `None` while it is unknown.
+    /// The fingerprint of the schema of a group and version: its name and the hashes of its own document and of the core group's,
+    /// which shows the server's release. `None` while it is unknown.
     pub(super) fn fingerprint(&self, api_version: &str) -> Option<String> {
         let root = if api_version.contains('/') { "apis" } else { "api" };
         let own = self.addresses.get(&format!("{root}/{api_version}"))?;
         let core = self.addresses.get(CORE).map(String::as_str).unwrap_or_default();
-        Some(format!("{core} {own}"))
+        Some(format!("{api_version} {core} {own}"))
     }
 }

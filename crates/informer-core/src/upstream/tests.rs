@@ -33,6 +33,6 @@ fn l14_all_informers_wait_a_second_for_the_schemas_and_all_get_them() {
     assert_eq!(commands(&mut upstream), [Command::Begin(pods), Command::Begin(nodes)]);
     let schemas = HashMap::from([("api/v1".to_owned(), "A".to_owned())]);
     upstream.handle(later, Input::Schemas(Some(schemas)));
-    let schema = |member| Command::Schema(member, "A A".to_owned());
+    let schema = |member| Command::Schema(member, "v1 A A".to_owned());
     assert_eq!(commands(&mut upstream), [schema(pods), schema(nodes)]);
 }

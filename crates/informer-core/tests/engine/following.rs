@@ -82,6 +82,23 @@ fn f11_a_resource_in_another_version_is_listed_at_once_and_compared_as_trees() {
     assert!(!Arc::ptr_eq(&hashed, &listed), "an equal hash does not show the other version");
 }
 
+/// Each version of a resource writes the same objects in another form, so a second difference in a row is no reason for doubt.
+#[test]
+fn f11_l14_a_resource_that_is_served_as_another_version_twice_has_the_content_of_the_last_list_at_once() {
+    let mut play = following();
+    for form in ["one", "two", "three"] {
+        play.take("");
+        play.input(as_another(false));
+        play.run(Duration::from_secs(31));
+        assert_eq!(play.take("All"), [r#"All LIST rv="10""#]);
+        let item = item().replace("metadata", &format!(r#"data":{{"form":"{form}"}},"metadata"#));
+        play.list(&ALL, 10, &[item]);
+        play.accept(&ALL);
+        let object = play.engine.cache().get_str("shop/a").unwrap();
+        assert!(std::str::from_utf8(&object.json().unwrap()).unwrap().contains(form), "{form}");
+    }
+}
+
 #[test]
 fn f11_a_version_that_follows_while_the_watch_runs_is_listed_too() {
     let mut play = following();

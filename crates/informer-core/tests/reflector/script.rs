@@ -196,7 +196,7 @@ impl Play {
 
     fn store(&mut self, operation: StoreOperation) {
         let changes: Vec<Change> = match operation {
-            StoreOperation::BeginReplace { trust_versions } => {
+            StoreOperation::BeginReplace { trust_versions, .. } => {
                 self.staging = Some(match trust_versions {
                     true => self.store.begin_replace(self.source),
                     false => self.store.begin_restored_replace(self.source),
