@@ -64,6 +64,10 @@ struct Options {
     /// Delete the dependents of deleted objects, like the garbage collector
     #[arg(long)]
     garbage_collection: bool,
+
+    /// Serve events.k8s.io/v1, in which controllers record events (kubectl get events.events.k8s.io -A)
+    #[arg(long)]
+    events: bool,
 }
 
 /// The minor version whose resources and schemas the server has.
@@ -102,6 +106,9 @@ async fn run(options: Options) -> Result<(), Box<dyn Error>> {
     }
     if let Some(token) = &options.token {
         builder = builder.token(token, "admin");
+    }
+    if options.events {
+        builder = builder.object(sample::events());
     }
     let server = builder.start().await?;
     load(&server, options.seed, options.load)?;

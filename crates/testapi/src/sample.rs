@@ -1,8 +1,12 @@
-//! Realistic objects in any number, from a seed.
+//! Realistic objects in any number, from a seed, and what tests of controllers need besides.
 
 use std::fmt::{Display, Write as _};
 
 use serde_json::Value;
+
+mod events;
+
+pub use events::events;
 
 const APPS: &[&str] = &[
     "cart",

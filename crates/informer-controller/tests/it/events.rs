@@ -10,7 +10,7 @@ use informer_controller::{Context, Controller, Host, Outcome};
 use k8s_openapi::api::core::v1::{ConfigMap, Node};
 use serde_json::{Value, json};
 use testapi::faults::Fault;
-use testapi::{Gvr, Verb};
+use testapi::{Gvr, Verb, sample};
 use tokio::time::Instant;
 
 use crate::scripted::{self, Asked, Log};
@@ -18,29 +18,6 @@ use crate::support::{Stop, World, map};
 
 fn events() -> Gvr {
     Gvr::new("events.k8s.io/v1", "events")
-}
-
-/// testapi serves the events of core/v1 only.
-fn serve_events(world: &World) {
-    let definition = json!({
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {
-            "name": "events.events.k8s.io",
-            "annotations": { "api-approved.kubernetes.io": "unapproved, for tests" },
-        },
-        "spec": {
-            "group": "events.k8s.io", "scope": "Namespaced",
-            "names": { "plural": "events", "singular": "event", "kind": "Event", "listKind": "EventList" },
-            "versions": [{
-                "name": "v1", "served": true, "storage": true,
-                "schema": { "openAPIV3Schema": {
-                    "type": "object", "x-kubernetes-preserve-unknown-fields": true,
-                } },
-            }],
-        },
-    });
-    let definitions = Gvr::new("apiextensions.k8s.io/v1", "customresourcedefinitions");
-    world.server.api().create(&definitions, definition).unwrap();
 }
 
 fn a_map(name: &str) -> ObjectRef<ConfigMap> {
@@ -65,8 +42,7 @@ fn asked(log: &Log) -> Vec<Asked> {
 
 #[tokio::test]
 async fn the_events_of_a_controller_are_sent_before_it_ends() {
-    let world = World::new([map("shop", "a")]).await;
-    serve_events(&world);
+    let world = World::new([sample::events(), map("shop", "a")]).await;
     let informer = world.factory.informer::<ConfigMap>();
     let (stop, stopped) = Stop::pair();
     let (reconciled, mut done) = tokio::sync::mpsc::unbounded_channel();
@@ -113,8 +89,7 @@ async fn the_events_of_a_controller_are_sent_before_it_ends() {
 
 #[tokio::test]
 async fn a_server_that_does_not_answer_events_delays_no_reconciliation_and_no_end() {
-    let world = World::new([map("shop", "a"), map("shop", "b")]).await;
-    serve_events(&world);
+    let world = World::new([sample::events(), map("shop", "a"), map("shop", "b")]).await;
     let _hangs = world.server.faults().on(Verb::Create.of("events.events.k8s.io")).always(Fault::Hang);
     let informer = world.factory.informer::<ConfigMap>();
     let (reconciled, mut done) = tokio::sync::mpsc::unbounded_channel();
