@@ -52,6 +52,7 @@
 //! | `http2` (default) | [`HttpVersion::Http2`]; needs the crates `h2` and `hyper-util` |
 //! | `packed` (default) | [`Layout::Packed`]: without it, caches keep objects as received and take ten times the memory |
 //! | `save` (default) | [`FactoryBuilder::saved_in`], [`Informer::save`] and [`Informer::load`] |
+//! | `schema` | custom resources by `#[derive(CustomResource)]`: `CustomResourceExt` of [`kube::core`] |
 //! | `ring` (default), `aws-lc-rs`, `openssl` | TLS: the module [`transport`] compares the three |
 //!
 //! Only `packed` and `save` need zstd, whose C code needs a C compiler at build time.

@@ -140,7 +140,8 @@ fn clippy(tree: &Tree, real_server: bool) -> Result<(), Error> {
 
 /// The sets of features of `informer` and `testapi` to build: none, and each alone. Clippy builds all features together.
 fn features(tree: &Tree) -> Result<(), Error> {
-    let informer = ["", "http2", "packed", "save", "openssl"].map(|features| ("informer", features));
+    let informer =
+        ["", "http2", "packed", "save", "schema", "openssl"].map(|features| ("informer", features));
     let testapi = ["", "tls", "yaml", "kube,k8s-openapi/latest"].map(|features| ("testapi", features));
     for (package, features) in informer.into_iter().chain(testapi) {
         let arguments = ["clippy", "-p", package, "--no-default-features", "--features", features];
