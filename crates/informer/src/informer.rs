@@ -244,14 +244,21 @@ impl<T: View> Informer<T> {
     /// The handler is removed when the registration is dropped; [`Registration::detach`] leaves it in place.
     ///
     /// ```no_run
+    /// # use std::sync::Arc;
+    /// # use std::sync::atomic::{AtomicU64, Ordering};
     /// # use informer::{Change, Informer};
     /// # fn example(pods: Informer<k8s_openapi::api::core::v1::Pod>) -> Result<(), informer::Error> {
-    /// let registration = pods.on_change(|change| async move {
-    ///     match change {
-    ///         Change::Added { new, .. } => println!("{} exists", new.key()),
-    ///         Change::Updated { new, .. } => println!("{} is at {}", new.key(), new.resource_version()),
-    ///         Change::Deleted(deleted) => println!("{} is gone: {:?}", deleted.key(), deleted.reason()),
-    ///         _ => {}
+    /// let deletions = Arc::new(AtomicU64::new(0));
+    /// let registration = pods.on_change(move |change| {
+    ///     // Each call has its own handle: no `async` closure that captures something is accepted.
+    ///     let deletions = deletions.clone();
+    ///     async move {
+    ///         match change {
+    ///             Change::Added { new, .. } => println!("{} exists", new.key()),
+    ///             Change::Updated { new, .. } => println!("{} is at {}", new.key(), new.resource_version()),
+    ///             Change::Deleted(_) => drop(deletions.fetch_add(1, Ordering::Relaxed)),
+    ///             _ => {}
+    ///         }
     ///     }
     /// })?;
     /// # drop(registration);

@@ -9,12 +9,14 @@
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! use informer::SharedInformerFactory;
-//! use informer::kube::client::Api;
+//! use informer::kube::client::api::{Api, Patch, PatchParams};
 //! use informer::kube::{Client, Config};
 //! use k8s_openapi::api::core::v1::Pod;
 //!
 //! let config = Config::infer().await?;
 //! let api: Api<Pod> = Api::default_namespaced(Client::try_from(config.clone())?);
+//! let patch = serde_json::json!({ "metadata": { "labels": { "seen": "yes" } } });
+//! api.patch("cart", &PatchParams::default(), &Patch::Merge(patch)).await?;
 //! let factory = SharedInformerFactory::new(config)?;
 //! # Ok(())
 //! # }
