@@ -125,6 +125,11 @@ impl Election {
         won.await.unwrap_or_else(|_| Err(ElectionError::shut_down()))
     }
 
+    /// Waits until no campaign and no term of this candidate lasts, and its lease is released.
+    pub(crate) async fn settled(&self) {
+        drop(self.candidate.lock().await);
+    }
+
     /// Takes the candidate for controllers, until the claim is dropped.
     pub(crate) fn claim(&self) -> Result<Claim, ElectionError> {
         if self.shared.is_claimed.swap(true, Ordering::AcqRel) {

@@ -72,6 +72,15 @@ impl Leadership {
             }
         }
     }
+
+    /// After a [`begin`](Self::begin) that was dropped: waits until the lease is released that it may have taken.
+    pub(crate) async fn given_up(&self) {
+        let Self::Elected(candidacy) = self else { return };
+        // Otherwise another controller of this process leads, or still waits for that.
+        if candidacy.term.try_lock().is_ok_and(|term| term.strong_count() == 0) {
+            candidacy.election.settled().await;
+        }
+    }
 }
 
 impl Candidacy {

@@ -130,7 +130,10 @@ pub(super) async fn run<T: View>(
     };
     let mut term = tokio::select! {
         biased;
-        () = &mut until => return Ok(()),
+        () = &mut until => {
+            leadership.given_up().await;
+            return Ok(());
+        }
         begun = begin() => begun?,
     };
     let recorder = Recorder::builder(&name).host(settings.host.clone());
@@ -166,7 +169,10 @@ pub(super) async fn run<T: View>(
         this.interrupt().await;
         term = tokio::select! {
             biased;
-            () = &mut until => return Ok(()),
+            () = &mut until => {
+                leadership.given_up().await;
+                return Ok(());
+            }
             begun = begin() => begun?,
         };
         this.client = sending_once(term.client().clone());

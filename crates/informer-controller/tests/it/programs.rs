@@ -9,7 +9,7 @@ use informer_controller::election::Election;
 use informer_controller::{Context, Controller, Outcome, Program, RunError, Runnable};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use serde_json::{Value, json};
-use testapi::faults::{Fault, Refusal};
+use testapi::faults::{Bytes, Fault, Refusal};
 use testapi::{Gvr, Patch, Verb};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -134,6 +134,19 @@ async fn q8_controllers_of_one_program_lose_their_term_together_and_have_the_nex
     world.server.api().patch(&leases(), "shop", "both", &Patch::Merge(taken)).unwrap();
     both_reconcile(&mut one.told).await;
     one.stop.and_wait(one.running).await.unwrap();
+}
+
+/// The server has carried out the creation, and the candidate does not know yet.
+#[tokio::test]
+async fn q8_a_program_that_ends_while_it_takes_the_lease_has_released_it() {
+    let world = World::new([map("shop", "a"), secret("b")]).await;
+    let stalled = world.server.faults().on(Verb::Create.of("leases")).once(Fault::StallAfter(Bytes(0)));
+    let one = start(&world, "one");
+    stalled.hit().await;
+    let taken = |lease: &Value| lease["spec"]["holderIdentity"] == "one";
+    world.server.api().wait_for(&leases(), "shop", "both", taken).await.unwrap();
+    one.stop.and_wait(one.running).await.unwrap();
+    assert!(!taken(&world.server.api().get(&leases(), "shop", "both").unwrap()));
 }
 
 /// Issue 20: it waited for ever, without a word.
