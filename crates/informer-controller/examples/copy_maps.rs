@@ -291,4 +291,20 @@ mod tests {
         assert_eq!(process.terminate().await?, Some(0));
         Ok(())
     }
+
+    /// A copy that gets no answer may take the grace period.
+    #[tokio::test]
+    #[cfg(unix)]
+    async fn a_second_signal_ends_it_at_once() -> Result<(), Box<dyn Error>> {
+        let server = TestApi::builder()
+            .objects([map("shop", "prices", json!({ "copy-to": "all" })), map("front", "other", json!({}))])
+            .start()
+            .await?;
+        let hangs = server.faults().on(Verb::Create.of("configmaps")).always(Fault::Hang);
+        let process = Process::start(&server)?;
+        hangs.hit().await;
+        process.signal("INT")?;
+        assert_eq!(process.terminate().await?, Some(1));
+        Ok(())
+    }
 }

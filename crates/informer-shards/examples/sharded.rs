@@ -74,6 +74,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
 }
 
 #[cfg(test)]
+#[path = "../../informer-controller/examples/process/mod.rs"]
+mod process;
+
+#[cfg(test)]
 mod tests {
     use std::time::Duration;
 
@@ -81,6 +85,7 @@ mod tests {
     use testapi::{Gvr, TestApi};
     use tokio::sync::oneshot;
 
+    use super::process::Process;
     use super::*;
 
     fn map(name: &str) -> Value {
@@ -131,6 +136,30 @@ mod tests {
         }
         let _ = stop_two.send(());
         assert!(two.await, "the second member ends without an error");
+        Ok(())
+    }
+
+    /// No test by itself: `Process::start` runs it.
+    #[test]
+    fn as_a_process() -> Result<(), Box<dyn Error>> {
+        if Process::is_this() { main() } else { Ok(()) }
+    }
+
+    /// The lease of a member lasts for 15 s.
+    #[tokio::test]
+    #[cfg(unix)]
+    async fn sigterm_gives_back_a_share_and_the_next_member_has_it_before_a_lease_ends()
+    -> Result<(), Box<dyn Error>> {
+        let secrets = Gvr::new("v1", "secrets");
+        let server = TestApi::builder().object(map("first")).start().await?;
+        let one = Process::start(&server)?;
+        server.api().wait_for(&secrets, "default", "first", |_| true).await?;
+        assert_eq!(one.terminate().await?, Some(0));
+        server.api().create(&Gvr::new("v1", "configmaps"), map("second"))?;
+        let two = Process::start(&server)?;
+        let made = server.api().wait_for(&secrets, "default", "second", |_| true);
+        tokio::time::timeout(Duration::from_secs(10), made).await??;
+        assert_eq!(two.terminate().await?, Some(0));
         Ok(())
     }
 }

@@ -37,18 +37,23 @@ impl Process {
             .args(["tests::as_a_process", "--exact", "--nocapture"])
             .env("KUBECONFIG", &kubeconfig)
             .env(AS_PROCESS, "yes")
+            // A free port, for the examples that listen.
+            .env("LISTEN", "127.0.0.1:0")
             .spawn()?;
         Ok(Self { child, kubeconfig })
     }
 
+    /// Sends a signal: `TERM`, `INT`.
+    pub(crate) fn signal(&self, name: &str) -> std::io::Result<()> {
+        let id = self.child.id().to_string();
+        let sent = Command::new("kill").args(["-s", name, &id]).status()?;
+        if sent.success() { Ok(()) } else { Err(std::io::Error::other("the signal was not sent")) }
+    }
+
     /// Sends SIGTERM, as Kubernetes does, and returns the code with which the process ends.
     pub(crate) async fn terminate(mut self) -> Result<Option<i32>, Box<dyn Error>> {
-        let id = self.child.id().to_string();
         let ended = tokio::task::spawn_blocking(move || {
-            let sent = Command::new("kill").args(["-TERM", &id]).status()?;
-            if !sent.success() {
-                return Err(std::io::Error::other("SIGTERM was not sent"));
-            }
+            self.signal("TERM")?;
             self.child.wait()
         });
         Ok(tokio::time::timeout(LONG, ended).await???.code())
