@@ -67,6 +67,7 @@ const STORIES: &[Story] = &[
     },
     rehearsed_example("copy_maps"),
     rehearsed_example("copy_secrets"),
+    rehearsed_example("operator"),
     rehearsed_example("sample_controller"),
 ];
 

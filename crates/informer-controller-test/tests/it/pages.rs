@@ -11,11 +11,18 @@ mod secrets;
 mod stamp;
 
 /// The text of the modules.
-const REHEARSED: [&str; 4] = [
+const REHEARSED: [&str; 5] = [
+    OPERATOR[0].1,
     include_str!("pages/bucket.rs"),
     include_str!("pages/checked.rs"),
     include_str!("pages/secrets.rs"),
     include_str!("pages/stamp.rs"),
+];
+
+/// The files of the operator that `docs/controllers.md` writes step by step. Its own tests rehearse it.
+const OPERATOR: [(&str, &str); 2] = [
+    ("main.rs", include_str!("../../../informer-controller/examples/operator/main.rs")),
+    ("tests.rs", include_str!("../../../informer-controller/examples/operator/tests.rs")),
 ];
 
 /// The folders with pages, and with code that has examples.
@@ -37,6 +44,20 @@ fn the_pages_have_the_rehearsed_text() {
         }
     }
     assert!(found >= 6, "{found} reconcilers");
+}
+
+/// A reader who copies the blocks in order has the operator, but for the head of `main.rs` and for tests of processes.
+#[test]
+fn the_operator_of_the_page_is_the_tested_one() {
+    let page = include_str!("../../../../docs/controllers.md");
+    for (name, text) in OPERATOR {
+        let mark = format!("<!-- crates/informer-controller/examples/operator/{name} -->\n```rust,ignore\n");
+        let blocks: Vec<_> =
+            page.split(&mark).skip(1).filter_map(|rest| rest.split("\n```\n").next()).collect();
+        let code = text.find("use ").map_or("", |begin| &text[begin..]);
+        let code = code.split("\n// What follows is not on the page").next().unwrap_or_default();
+        assert_eq!(blocks.join("\n\n"), code.trim_end(), "{name}");
+    }
 }
 
 /// The pages and source files of a folder, without what is no documentation.
