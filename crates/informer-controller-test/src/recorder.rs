@@ -14,11 +14,14 @@ use crate::history::{Author, Change};
 /// A position in the server's changes.
 #[derive(Default)]
 pub(crate) struct Recorder {
-    followed: BTreeMap<String, Followed>,
+    /// Those that changed last come first.
+    followed: Vec<Followed>,
     revision: u64,
     /// The revision of each change.
     revisions: Vec<u64>,
     counts: BTreeMap<Arc<str>, u64>,
+    /// The objects that exist, by their revision: the state before a change is the one after another.
+    states: BTreeMap<u64, Arc<Value>>,
 }
 
 struct Followed {
@@ -35,26 +38,31 @@ impl Recorder {
         if newest == self.revision {
             return Vec::new();
         }
-        let mut found = self.read();
-        if (found.len() as u64) < newest - self.revision {
+        let count = newest - self.revision;
+        let mut found = self.read(count);
+        if (found.len() as u64) < count {
             // A resource that is served since the last call.
             self.follow(api);
-            found.extend(self.read());
+            found.extend(self.read(count));
         }
-        found.sort_by_key(|(_, event)| event.object.revision);
+        found.sort_by_key(|(_, _, event)| event.object.revision);
         self.revision = newest;
-        let first = found.first().map(|(name, _)| name.clone());
+        let first = found.first().map(|(name, ..)| name.clone());
         let changes: Vec<_> = found
             .into_iter()
-            .filter_map(|(name, event)| {
+            .map(|(name, resource, event)| {
+                let resource = &resource;
                 let is_its_own =
                     Some(&name) == first.as_ref() || (by == Author::World && event.change == Kind::Added);
                 let by = if is_its_own { by } else { Author::Cluster };
-                let resource = &self.followed.get(&*name)?.resource;
-                let before = event.previous.as_ref().map(|object| decoded(resource, object));
-                let after = (event.change != Kind::Deleted).then(|| decoded(resource, &event.object));
                 let revision = event.object.revision;
-                Some(Change { at, by, resource: name, revision, before, after })
+                let former = |object: &Arc<Object>| {
+                    self.states.remove(&object.revision).unwrap_or_else(|| decoded(resource, object))
+                };
+                let before = event.previous.as_ref().map(former);
+                let after = (event.change != Kind::Deleted).then(|| decoded(resource, &event.object));
+                self.states.extend(after.clone().map(|after| (revision, after)));
+                Change { at, by, resource: name, revision, before, after }
             })
             .collect();
         self.revisions.extend(changes.iter().map(|change| change.revision));
@@ -81,11 +89,18 @@ impl Recorder {
         self.revisions.get(at).copied().unwrap_or(self.revision)
     }
 
-    fn read(&mut self) -> Vec<(Arc<str>, Event)> {
+    /// So many events, if there are.
+    fn read(&mut self, count: u64) -> Vec<(Arc<str>, Arc<Resource>, Event)> {
         let mut found = Vec::new();
-        for followed in self.followed.values_mut() {
+        for place in 0..self.followed.len() {
+            let Some(followed) = self.followed.get_mut(place) else { break };
             if let Some(Ok(batch)) = followed.events.next().now_or_never() {
-                found.extend(batch.events.into_iter().map(|event| (followed.name.clone(), event)));
+                let of = |event| (followed.name.clone(), followed.resource.clone(), event);
+                found.extend(batch.events.into_iter().map(of));
+                self.followed.swap(0, place);
+            }
+            if found.len() as u64 >= count {
+                break;
             }
         }
         found
@@ -95,7 +110,7 @@ impl Recorder {
         let catalog = api.catalog();
         for resource in catalog.resources().iter() {
             let name = qualified(resource);
-            if self.followed.contains_key(&name) {
+            if self.followed.iter().any(|followed| *followed.name == *name) {
                 continue;
             }
             let Some(collection) = catalog.collection(resource) else { continue };
@@ -105,8 +120,7 @@ impl Recorder {
                 events => events,
             };
             let Ok(events) = events else { continue };
-            let followed = Followed { resource: resource.clone(), name: name.as_str().into(), events };
-            self.followed.insert(name, followed);
+            self.followed.push(Followed { resource: resource.clone(), name: name.into(), events });
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Duplicate members of JSON objects, of which a parsed object holds only the last.
 
 use std::collections::BTreeSet;
-use std::fmt;
+use std::fmt::{self, Write};
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
@@ -10,12 +10,12 @@ pub(super) fn duplicate_fields(text: &[u8]) -> Vec<String> {
     let mut found = Vec::new();
     let mut deserializer = serde_json::Deserializer::from_slice(text);
     // The parser of the object reports malformed JSON.
-    let _ = Walk { path: "", found: &mut found }.deserialize(&mut deserializer);
+    let _ = Walk { path: &mut String::new(), found: &mut found }.deserialize(&mut deserializer);
     found
 }
 
 struct Walk<'a> {
-    path: &'a str,
+    path: &'a mut String,
     found: &'a mut Vec<String>,
 }
 
@@ -36,25 +36,33 @@ impl<'de> Visitor<'de> for Walk<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
         let mut seen = BTreeSet::new();
+        let length = self.path.len();
         while let Some(name) = members.next_key::<String>()? {
-            let path = if self.path.is_empty() { name.clone() } else { format!("{}.{name}", self.path) };
-            if !seen.insert(name) {
-                self.found.push(path.clone());
+            if length > 0 {
+                self.path.push('.');
             }
-            members.next_value_seed(Walk { path: &path, found: self.found })?;
+            self.path.push_str(&name);
+            if !seen.insert(name) {
+                self.found.push(self.path.clone());
+            }
+            members.next_value_seed(Walk { path: self.path, found: self.found })?;
+            self.path.truncate(length);
         }
         Ok(())
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
-        let mut at = 0;
-        loop {
-            let path = format!("{}[{at}]", self.path);
-            if items.next_element_seed(Walk { path: &path, found: self.found })?.is_none() {
-                return Ok(());
+        let length = self.path.len();
+        for at in 0.. {
+            // A String takes everything.
+            let _ = write!(self.path, "[{at}]");
+            let item = items.next_element_seed(Walk { path: self.path, found: self.found })?;
+            self.path.truncate(length);
+            if item.is_none() {
+                break;
             }
-            at += 1;
         }
+        Ok(())
     }
 
     fn visit_unit<E>(self) -> Result<(), E> {

@@ -4,7 +4,7 @@
 //! are converted by the rules of kube-openapi (`schemaconv`).
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
@@ -21,6 +21,8 @@ pub(crate) struct Types {
     pub(crate) all: Vec<Type>,
     /// The named types.
     pub(crate) names: BTreeMap<Box<str>, usize>,
+    /// The names of types, for those that have one: each object that is decoded asks.
+    pub(super) named: OnceLock<BTreeMap<usize, Box<str>>>,
     /// Whether the server decodes their values into Go structures, in which all fields exist.
     pub(crate) structures: bool,
     /// The kinds (group, version, kind) and their types. Sorted by kind, in which most differ.
@@ -202,16 +204,18 @@ impl TypeRef {
 
     /// The name, for messages: `PodSpec`.
     pub(crate) fn name(&self) -> &str {
-        let named = self.types.names.iter().find(|(_, at)| **at == self.used.at);
-        named.map_or("", |(name, _)| name.rsplit('.').next().unwrap_or(name))
+        let name = self.full_name();
+        name.rsplit('.').next().unwrap_or(name)
     }
-}
 
-impl TypeRef {
+    fn full_name(&self) -> &str {
+        let names = || self.types.names.iter().map(|(name, at)| (*at, name.clone())).collect();
+        self.types.named.get_or_init(names).get(&self.used.at).map_or("", |name| name)
+    }
+
     /// The name with its Go package: `v1.PodSpec`.
     pub(crate) fn qualified_name(&self) -> String {
-        let named = self.types.names.iter().find(|(_, at)| **at == self.used.at);
-        let mut parts = named.map_or("", |(name, _)| name).rsplit('.');
+        let mut parts = self.full_name().rsplit('.');
         match (parts.next(), parts.next()) {
             (Some(name), Some(package)) => format!("{package}.{name}"),
             _ => String::new(),
