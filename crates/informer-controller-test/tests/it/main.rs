@@ -10,6 +10,7 @@
 )]
 
 mod double_creation;
+mod everyday;
 mod failed_read;
 mod flapping_status;
 mod forgotten_numbers;
