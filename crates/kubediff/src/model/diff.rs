@@ -13,8 +13,10 @@ use crate::model::path::keys::Identity;
 use crate::model::path::{Path, PathPattern, Segment, find};
 use crate::model::schema::KindSchema;
 use align::align;
+use sequence::MOST;
 
 pub(crate) mod align;
+pub(crate) mod sequence;
 mod text;
 
 /// How deep documents in strings are parsed.
@@ -51,7 +53,7 @@ pub enum Edit {
         /// The value now.
         new: Value,
     },
-    /// A text of several lines differs in some of them.
+    /// A text of several lines differs in some of them, 20,000 at most.
     Text {
         /// Which.
         lines: TextEdit,
@@ -107,7 +109,8 @@ impl Edit {
 ///
 /// Maps are compared by key. Elements of lists are found again by what tells them apart: a container by its name, a
 /// condition by its type, a port by number and protocol. Where nothing does, by longest common subsequence, so that
-/// an insertion in the middle is one insertion. The order of a list [has a meaning](Edit::Reordered) unless the API of Kubernetes
+/// an insertion in the middle is one insertion; in sequences of more than 20,000 elements or lines between the first and the last
+/// difference, by parts. A map or list with more than 1,000 differences is one difference as a whole. The order of a list [has a meaning](Edit::Reordered) unless the API of Kubernetes
 /// says that it has none, which `apiVersion` and `kind` tell. Strings that hold JSON, YAML (also several documents), TOML, INI or
 /// properties are compared inside, and other strings of several lines by lines; a change of a document's layout or comments alone is shown by lines, too.
 ///
@@ -132,7 +135,7 @@ pub fn diff_as(schema: &KindSchema, old: &Value, new: &Value) -> Vec<Difference>
 }
 
 pub(crate) fn differences(lists: Lists<'_>, old: &Value, new: &Value) -> Vec<Difference> {
-    let mut walk = Walk { path: Path::default(), documents: 0, found: Vec::new() };
+    let mut walk = Walk { path: Path::default(), documents: 0, left: MOST, found: Vec::new() };
     walk.value(lists, old, new);
     walk.found
 }
@@ -140,21 +143,57 @@ pub(crate) fn differences(lists: Lists<'_>, old: &Value, new: &Value) -> Vec<Dif
 struct Walk {
     path: Path,
     documents: usize,
+    /// The number of elements and lines that may still be compared one by one.
+    left: usize,
     found: Vec<Difference>,
 }
+
+/// The number of differences within a map or list. With more, it is one difference as a whole.
+const MOST_DIFFERENCES: usize = 1_000;
+
+/// A map or list has more than [`MOST_DIFFERENCES`].
+struct TooMany;
 
 impl Walk {
     fn value(&mut self, lists: Lists<'_>, old: &Value, new: &Value) {
         match (old, new) {
             _ if old == new => {}
-            (Value::Object(old), Value::Object(new)) => self.map(lists, old, new),
-            (Value::Array(old), Value::Array(new)) => self.list(lists, old, new),
+            (Value::Object(before), Value::Object(now)) => {
+                self.within_bounds(old, new, |walk, found| walk.map(lists, before, now, found));
+            }
+            (Value::Array(before), Value::Array(now)) => {
+                self.within_bounds(old, new, |walk, found| walk.list(lists, before, now, found));
+            }
             (Value::String(old), Value::String(new)) => self.string(old, new),
             _ => self.found(Edit::Changed { old: old.clone(), new: new.clone() }),
         }
     }
 
-    fn map(&mut self, lists: Lists<'_>, old: &Map<String, Value>, new: &Map<String, Value>) {
+    /// `visit` gets the number of differences that were found before.
+    fn within_bounds(
+        &mut self,
+        old: &Value,
+        new: &Value,
+        visit: impl FnOnce(&mut Self, usize) -> Result<(), TooMany>,
+    ) {
+        let found = self.found.len();
+        if let Err(TooMany) = visit(self, found) {
+            self.found.truncate(found);
+            self.found(Edit::Changed { old: old.clone(), new: new.clone() });
+        }
+    }
+
+    fn is_bounded(&self, found: usize) -> Result<(), TooMany> {
+        if self.found.len() - found > MOST_DIFFERENCES { Err(TooMany) } else { Ok(()) }
+    }
+
+    fn map(
+        &mut self,
+        lists: Lists<'_>,
+        old: &Map<String, Value>,
+        new: &Map<String, Value>,
+        found: usize,
+    ) -> Result<(), TooMany> {
         // Sorted whether or not serde_json keeps maps sorted: that is a feature which any crate of a build may change.
         let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
         for name in names {
@@ -168,17 +207,20 @@ impl Walk {
                 (None, Some(new)) => walk.found(Edit::Added { new: new.clone() }),
                 (None, None) => {}
             });
+            self.is_bounded(found)?;
         }
+        Ok(())
     }
 
-    fn list(&mut self, lists: Lists<'_>, old: &[Value], new: &[Value]) {
-        let alignment = align(self.path.field(), lists, old, new);
+    fn list(&mut self, lists: Lists<'_>, old: &[Value], new: &[Value], found: usize) -> Result<(), TooMany> {
+        let alignment = align(self.path.field(), lists, old, new, &mut self.left);
         let kept: BTreeSet<usize> = alignment.pairs.iter().map(|(old, _)| *old).collect();
         let mut removed = (0..old.len()).filter(|at| !kept.contains(at)).peekable();
         let mut pairs = alignment.pairs.iter().peekable();
         let identity = &alignment.identity;
 
         for (at, now) in new.iter().enumerate() {
+            self.is_bounded(found)?;
             let Some(&(before_at, _)) = pairs.next_if(|(_, new)| *new == at) else {
                 self.within(identity.segment(at, Age::New), |walk| {
                     walk.found(Edit::Added { new: now.clone() })
@@ -198,9 +240,13 @@ impl Walk {
         }
         for gone in removed {
             self.removed(identity, old, gone);
+            self.is_bounded(found)?;
         }
 
         if alignment.is_reordered() {
+            if alignment.pairs.len() > MOST_DIFFERENCES {
+                return Err(TooMany);
+            }
             let mut in_old_order = alignment.pairs.clone();
             in_old_order.sort_unstable();
             let label = |&(at, _): &(usize, usize)| match (identity, old.get(at)) {
@@ -218,6 +264,7 @@ impl Walk {
                 },
             });
         }
+        self.is_bounded(found)
     }
 
     fn removed(&mut self, identity: &Identity, old: &[Value], at: usize) {
@@ -241,10 +288,11 @@ impl Walk {
             }
         }
         let has_lines = |text: &str| text.trim_end_matches('\n').contains('\n');
-        self.found(if has_lines(old) || has_lines(new) {
-            Edit::Text { lines: TextEdit::between(old, new) }
-        } else {
-            Edit::Changed { old: old.into(), new: new.into() }
+        let edit =
+            if has_lines(old) || has_lines(new) { TextEdit::between(old, new, &mut self.left) } else { None };
+        self.found(match edit {
+            Some(lines) => Edit::Text { lines },
+            None => Edit::Changed { old: old.into(), new: new.into() },
         });
     }
 

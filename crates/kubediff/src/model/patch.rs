@@ -5,7 +5,11 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 
 use crate::model::diff::align::align;
+use crate::model::diff::sequence::MOST;
 use crate::model::lists::Lists;
+
+/// The most operations for the elements of one list. Each of them costs as much as the list is long.
+const MOST_OPS: usize = 1_000;
 
 /// One operation of a JSON Patch. Paths are JSON Pointers (RFC 6901).
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -71,27 +75,42 @@ impl Walk {
                     }
                 }
             }
-            (Value::Array(old), Value::Array(new)) => self.list(lists, field, old, new),
+            (Value::Array(before), Value::Array(now)) => {
+                let pairs = align(field, lists, before, now, &mut MOST.clone()).pairs;
+                let is_reordered = !pairs.is_sorted_by_key(|(old, _)| old);
+                let moved = if is_reordered { pairs.len() } else { 0 };
+                if before.len() + now.len() - 2 * pairs.len() + moved > MOST_OPS {
+                    return self
+                        .ops
+                        .push(PatchOp::Replace { path: self.pointer.clone(), value: new.clone() });
+                }
+                self.list(lists, field, &pairs, [before, now]);
+            }
             _ => self.ops.push(PatchOp::Replace { path: self.pointer.clone(), value: new.clone() }),
         }
     }
 
     /// Removes deleted elements, orders those that stay, inserts new ones; then each element is in its final place, and
     /// can be changed there.
-    fn list(&mut self, lists: Lists<'_>, field: Option<&str>, old: &[Value], new: &[Value]) {
-        let pairs = align(field, lists, old, new).pairs;
+    fn list(
+        &mut self,
+        lists: Lists<'_>,
+        field: Option<&str>,
+        pairs: &[(usize, usize)],
+        [old, new]: [&[Value]; 2],
+    ) {
         let kept: BTreeSet<usize> = pairs.iter().map(|(old, _)| *old).collect();
         for gone in (0..old.len()).rev().filter(|at| !kept.contains(at)) {
             self.ops.push(PatchOp::Remove { path: self.child(&gone.to_string()) });
         }
-        self.reorder(&pairs, kept.into_iter().collect());
+        self.reorder(pairs, kept.into_iter().collect());
         let mut staying = pairs.iter().peekable();
         for (at, value) in new.iter().enumerate() {
             if staying.next_if(|(_, new)| *new == at).is_none() {
                 self.ops.push(PatchOp::Add { path: self.child(&at.to_string()), value: value.clone() });
             }
         }
-        for (before, at) in pairs {
+        for &(before, at) in pairs {
             if let (Some(old), Some(new)) = (old.get(before), new.get(at)) {
                 let path = self.child(&at.to_string());
                 self.within(path, |walk| walk.value(lists.element(), field, old, new));

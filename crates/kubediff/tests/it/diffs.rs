@@ -365,3 +365,61 @@ fn documents_of_every_format() {
     "#]],
     );
 }
+
+/// A fifth attack: one update of an object of 400 KB took 27 s and 600 MB.
+#[test]
+fn k5_a_map_list_or_text_with_very_many_differences_is_one_difference() {
+    let mut random = fastrand::Rng::with_seed(7);
+    let mut object = || {
+        let numbers: Vec<u8> = (0..30_000).map(|_| random.u8(0..10)).collect();
+        let keys: serde_json::Map<_, _> =
+            (0..5_000).map(|n| (format!("k{n}"), random.bool().into())).collect();
+        let lines: String = (0..30_000).map(|_| if random.bool() { "a\n" } else { "b\n" }).collect();
+        json!({ "few": random.u8(..), "keys": keys, "lines": lines, "numbers": numbers })
+    };
+    let (old, new) = (object(), object());
+    let paths: Vec<String> = diff(&old, &new).iter().map(|difference| difference.path.to_string()).collect();
+    assert_eq!(paths, ["few", "keys", "lines", "numbers"]);
+}
+
+/// The same number of elements with few differences shows these.
+#[test]
+fn k5_few_differences_of_very_long_lists_and_texts_are_shown_one_by_one() {
+    let old: Vec<u32> = (0..100_000).collect();
+    let mut new = old.clone();
+    new.insert(90_000, 7);
+    new.remove(5);
+    let text = |numbers: &[u32]| numbers.iter().map(|number| format!("{number}\n")).collect::<String>();
+    let (old, new) = (json!({ "list": old, "text": text(&old) }), json!({ "list": new, "text": text(&new) }));
+    check(
+        &old,
+        &new,
+        &expect![[r#"
+            - list[was 5] = 5
+            + list[89999] = 7
+            ~ text:
+            @@ -4,5 +4,4 @@
+             3
+             4
+            -5
+             6
+             7
+            @@ -13,4 +12,4 @@
+             12
+             13
+             14
+             15
+            @@ -89965,4 +89964,4 @@
+             89964
+             89965
+             89966
+             89967
+            @@ -89999,4 +89998,5 @@
+             89998
+             89999
+            +7
+             90000
+             90001
+        "#]],
+    );
+}

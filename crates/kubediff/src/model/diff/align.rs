@@ -3,8 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
-use similar::{Algorithm, DiffOp};
+use similar::DiffOp;
 
+use super::sequence;
 use crate::model::lists::Lists;
 use crate::model::path::keys::{Identity, Keyed, identify};
 
@@ -17,7 +18,15 @@ pub(crate) struct Alignment {
 }
 
 /// Lays `old` and `new` side by side, two states of the list in `field`.
-pub(crate) fn align(field: Option<&str>, lists: Lists<'_>, old: &[Value], new: &[Value]) -> Alignment {
+///
+/// `left` elements, [`MOST`] for an object, are compared one by one where nothing but their order tells them apart.
+pub(crate) fn align(
+    field: Option<&str>,
+    lists: Lists<'_>,
+    old: &[Value],
+    new: &[Value],
+    left: &mut usize,
+) -> Alignment {
     let identity = identify(field, lists, old, new);
     let pairs = match &identity {
         Identity::Keyed(keyed) => by_key(field, keyed, old, new),
@@ -25,7 +34,7 @@ pub(crate) fn align(field: Option<&str>, lists: Lists<'_>, old: &[Value], new: &
         Identity::Sequence => {
             let pairs = by_content(old, new);
             let is_shuffled = old.len() == new.len() && pairs.len() == old.len();
-            if is_shuffled { pairs } else { by_sequence(old, new) }
+            if is_shuffled { pairs } else { by_sequence(old, new, left) }
         }
     };
     Alignment { pairs, identity }
@@ -72,10 +81,10 @@ fn by_content(old: &[Value], new: &[Value]) -> Vec<(usize, usize)> {
     new.iter().enumerate().filter_map(|(at, element)| Some((places.get_mut(element)?.pop()?, at))).collect()
 }
 
-/// Equal elements by longest common subsequence; elements in between are paired from the first on.
-fn by_sequence(old: &[Value], new: &[Value]) -> Vec<(usize, usize)> {
+/// Equal elements by common subsequence; elements in between are paired from the first on.
+fn by_sequence(old: &[Value], new: &[Value], left: &mut usize) -> Vec<(usize, usize)> {
     let mut pairs = Vec::new();
-    for op in similar::capture_diff_slices(Algorithm::Myers, old, new) {
+    for op in sequence::steps(old, new, left) {
         let (old_index, new_index, len) = match op {
             DiffOp::Equal { old_index, new_index, len } => (old_index, new_index, len),
             DiffOp::Replace { old_index, old_len, new_index, new_len } => {

@@ -5,7 +5,9 @@ use std::str::FromStr;
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use similar::{Algorithm, DiffOp};
+use similar::DiffOp;
+
+use super::sequence;
 
 /// Lines shown around those that differ.
 const CONTEXT: usize = 2;
@@ -74,11 +76,15 @@ impl TextEdit {
         }
     }
 
-    /// Compares by lines.
-    pub(crate) fn between(old: &str, new: &str) -> Self {
+    /// Compares by lines, as far as `left` reaches. `None` if so many lines differ that a list of them says less than both texts,
+    /// and takes 50 times their memory.
+    pub(crate) fn between(old: &str, new: &str, left: &mut usize) -> Option<Self> {
         let old: Vec<&str> = old.split_inclusive('\n').collect();
         let new: Vec<&str> = new.split_inclusive('\n').collect();
-        let ops = similar::capture_diff_slices(Algorithm::Myers, &old, &new);
+        let ops = sequence::steps(&old, &new, left);
+        let differing = ops.iter().filter(|op| !matches!(op, DiffOp::Equal { .. }));
+        let differing: usize = differing.map(|op| op.old_range().len() + op.new_range().len()).sum();
+        *left = left.checked_sub(differing)?;
         let mut edit = Self { hunks: Vec::new(), added: 0, removed: 0 };
         for group in similar::group_diff_ops(ops, CONTEXT) {
             let Some(first) = group.first() else { continue };
@@ -97,7 +103,7 @@ impl TextEdit {
             }
             edit.hunks.push(hunk);
         }
-        edit
+        Some(edit)
     }
 }
 
