@@ -34,6 +34,7 @@ mod key;
 mod known;
 mod manifest;
 mod marker;
+mod mention;
 mod ordinary;
 mod parts;
 mod print;
@@ -470,7 +471,7 @@ fn nested_in<'v>(marker: Marker<'_>, values: impl Iterator<Item = &'v mut Value>
 /// The documents in `text` as JSON, if one of them has a Secret. The whole text is hidden when it seems to have one
 /// and cannot be read.
 fn manifests(marker: Marker<'_>, text: &str) -> Option<String> {
-    if !mentions_secrets(text) {
+    if !mention::may_be_in(text) {
         return None;
     }
     let whole = || marker.hidden(text);
@@ -483,16 +484,15 @@ fn manifests(marker: Marker<'_>, text: &str) -> Option<String> {
             let found = nested_in(marker, documents.iter_mut());
             found.then(|| documents.iter().map(Value::to_string).collect::<Vec<_>>().join("\n---\n"))
         }
-        None => seems_to_have_a_secret(text).then(whole),
+        None => mention::seems_to_be_in(text).then(whole),
     };
+    // A manifest in comments is hidden with the text around it.
     hidden.or_else(|| {
-        // A manifest in comments is hidden with the text around it.
-        let comments = uncommented(text)?;
-        match document::all(&comments) {
+        let has_secret = |comments: &String| match document::all(comments) {
             Some(mut documents) => nested_in(marker, documents.iter_mut()),
-            None => seems_to_have_a_secret(&comments),
-        }
-        .then(whole)
+            None => mention::seems_to_be_in(comments),
+        };
+        mention::comments(text).iter().any(has_secret).then(whole)
     })
 }
 
@@ -619,27 +619,13 @@ fn nested_values(value: &Value, found: &mut Vec<Vec<u8>>) {
             Kind::Other => map.values().for_each(|value| nested_values(value, found)),
         },
         Value::Array(list) => list.iter().for_each(|value| nested_values(value, found)),
-        Value::String(text) if mentions_secrets(text) => {
-            let documents = [document::all(text), uncommented(text).and_then(|text| document::all(&text))];
-            documents.iter().flatten().flatten().for_each(|value| nested_values(value, found));
+        Value::String(text) if mention::may_be_in(text) => {
+            let comments = mention::comments(text);
+            let texts = std::iter::once(text.as_str()).chain(comments.iter().map(String::as_str));
+            texts.filter_map(document::all).flatten().for_each(|value| nested_values(&value, found));
         }
         _ => {}
     }
-}
-
-/// Whether a manifest of a Secret may be in this text. Most texts are short, or have no such letter.
-fn mentions_secrets(text: &str) -> bool {
-    text.len() >= "stringData".len()
-        && text.bytes().any(|byte| matches!(byte, b'S' | b'D'))
-        && (text.contains("Secret") && text.contains("kind") || text.contains("stringData"))
-}
-
-/// The lines of a text that are comments, without the signs that make them so.
-fn uncommented(text: &str) -> Option<String> {
-    let lines = text.lines().map(str::trim_start);
-    let lines = lines.filter_map(|line| line.strip_prefix('#').or_else(|| line.strip_prefix("//")));
-    let lines: Vec<&str> = lines.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect();
-    Some(lines.join("\n")).filter(|text| mentions_secrets(text))
 }
 
 /// All texts in a value.
@@ -650,20 +636,6 @@ fn texts(value: &Value) -> Box<dyn Iterator<Item = &str> + '_> {
         Value::Object(map) => Box::new(map.values().flat_map(texts)),
         Value::Null | Value::Bool(_) | Value::Number(_) => Box::new(std::iter::empty()),
     }
-}
-
-/// Whether `kind: Secret` is in a text that is no document: a template, a part of one, one with an error. Quotes and
-/// the backslashes before them do not matter.
-fn seems_to_have_a_secret(text: &str) -> bool {
-    let is_filling = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '\\');
-    text.match_indices("kind").any(|(at, kind)| {
-        let rest = text.get(at + kind.len()..).unwrap_or_default().trim_start_matches(is_filling);
-        let Some(value) = rest.strip_prefix([':', '=']) else { return false };
-        let value = value.trim_start_matches(is_filling);
-        let Some(after) = value.strip_prefix("Secret") else { return false };
-        let after = after.strip_prefix("List").unwrap_or(after);
-        !after.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'))
-    })
 }
 
 /// Ownership of an element of a set is written with the element's value (`v:"..."`).

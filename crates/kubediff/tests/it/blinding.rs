@@ -141,7 +141,7 @@ fn k3_marks_of_namespaces_differ() {
 fn k3_parts_of_values_are_recognised() {
     let docker =
         json!({"auths": {"r.example.com": {"auth": BASE64.encode("robot:dQ7-docker-pw"), "email": "a@b.c"}}});
-    let cases: [(&str, String); 17] = [
+    let cases: [(&str, String); 28] = [
         ("json", json!({"db": {"password": "dQ7-json-pw"}}).to_string()),
         ("yaml", "db:\n  password: dQ7-yaml-pw\n".to_owned()),
         ("properties", "a=b\ndb.password = dQ7-prop-pw\n".to_owned()),
@@ -159,6 +159,17 @@ fn k3_parts_of_values_are_recognised() {
         ("go", "cart:dQ7-go-pw@tcp(db:3306)/cart".to_owned()),
         ("bearer", "Bearer dQ7-bearer-pw".to_owned()),
         ("header", format!("Authorization: Basic {}", BASE64.encode("root:dQ7-basic-pw"))),
+        ("cdata", "<a>\n<b><![CDATA[dQ7<cdata&pw]]></b></a>".to_owned()),
+        ("entities", "<a><b>dQ7&lt;text&#x26;pw</b></a>".to_owned()),
+        ("attribute-entities", "<a b=\"dQ7&lt;attr&amp;pw\"/>".to_owned()),
+        ("attribute-blanks", "<x:a xmlns:x=\"u\" x:pw = \"dQ7-blank-pw\"></x:a>".to_owned()),
+        ("folded", BASE64.encode("dQ7-folded-pw".repeat(9)).replace('Q', "Q\n")),
+        ("url-safe", "ZFE3LXVybD8_c2FmZS1wdw".to_owned()),
+        ("odbc", "Driver={X};PWD={dQ7;odbc-pw};X=1".to_owned()),
+        ("libpq", "host=h password='dQ7\\'libpq-pw' user=u".to_owned()),
+        ("continued", "a=b\ndb.pw=dQ7-\\\n    continued-pw\n".to_owned()),
+        ("unicode", "db.pw=\\u0064Q7-unicode-pw\n".to_owned()),
+        ("shell", "P=\"dQ7\\\"shell\\$pw\"\n".to_owned()),
     ];
     let profile = profile();
     for (name, value) in &cases {
@@ -183,6 +194,17 @@ fn k3_parts_of_values_are_recognised() {
         "dQ7-go-pw",
         "dQ7-bearer-pw",
         "dQ7-basic-pw",
+        "dQ7<cdata&pw",
+        "dQ7<text&pw",
+        "dQ7<attr&pw",
+        "dQ7-blank-pw",
+        &"dQ7-folded-pw".repeat(9),
+        "dQ7-url??safe-pw",
+        "dQ7;odbc-pw",
+        "dQ7'libpq-pw",
+        "dQ7-continued-pw",
+        "dQ7-unicode-pw",
+        "dQ7\"shell$pw",
     ];
     for mention in mentions {
         for text in [format!("pw {mention}."), mention.to_owned(), BASE64.encode(format!("pw: {mention}"))] {
@@ -216,6 +238,14 @@ fn k3_nested_forms_are_recognised() {
         "# kind: Secret\n# stringData:\n#   other: dQ7-not-known\na: b\n".to_owned(),
         "// kind: Secret\n// stringData:\n//   other: dQ7-not-known\na: b\n".to_owned(),
         "stringData:\n  other: dQ7-not-known\n".to_owned(),
+        "foo: 1 # {kind: Secret, data: {p: dQ7-not-known}}\nbar: 2 # more\n".to_owned(),
+        "foo: 1  # stringData: {p: dQ7-not-known}\nbar: 2  # not: {yaml\n".to_owned(),
+        "; kind: Secret\n; data:\n;   p: dQ7-not-known\n".to_owned(),
+        "-- kind: Secret\n-- data:\n--   p: dQ7-not-known\n".to_owned(),
+        "rem kind: Secret\nrem data:\nrem   p: dQ7-not-known\n".to_owned(),
+        r#"{"\u006bind":"\u0053ecret","data":{"p":"dQ7-not-known"}}"#.to_owned(),
+        "\"\\x6bind\": Secret\ndata: {p: dQ7-not-known}\n".to_owned(),
+        r#"x: '{"\u006bind":"\u0053ecret","data":{"p":"dQ7-not-known"}}'"#.to_owned(),
     ];
     for text in texts {
         let shown = redacted(&profile, &text);

@@ -1,11 +1,12 @@
 //! The values inside of a value: a Secret often holds a whole configuration, and objects mention the password in it.
 
 use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD as BASE64;
+use base64::alphabet::{STANDARD, URL_SAFE};
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde_json::Value;
 
 use super::ordinary;
-use super::readings::percent_decoded;
+use super::readings::{percent_decoded, without_entities, without_escapes};
 use crate::model::document;
 
 /// In a longer value no parts are looked for.
@@ -13,6 +14,18 @@ const LONGEST: usize = 64 << 10;
 
 /// How deep: `Authorization: Basic ...`, whose base64 holds `user:password`.
 const DEPTH: usize = 4;
+
+/// Base64 as files and URLs have it, with or without padding.
+const BASE64: [GeneralPurpose; 2] =
+    [GeneralPurpose::new(&STANDARD, LENIENT), GeneralPurpose::new(&URL_SAFE, LENIENT)];
+const LENIENT: GeneralPurposeConfig =
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
+
+/// The most characters between two quotes.
+const LONGEST_QUOTED: usize = 4 << 10;
+
+/// The most quotes that nothing ends before a text is taken for another one.
+const MOST_UNCLOSED: usize = 64;
 
 /// The schemes of credentials in HTTP headers (RFC 6750, RFC 7617; `token` is GitHub's).
 const SCHEMES: [&str; 3] = ["Bearer", "Basic", "token"];
@@ -42,11 +55,18 @@ fn add_parts(value: &[u8], depth: usize, found: &mut Vec<Vec<u8>>) {
         return;
     }
     // Words of letters can be decoded, too: `organization` is not the base64 of any text.
-    if let Ok(decoded) = BASE64.decode(text.trim())
+    let folded: String = text.split_whitespace().collect();
+    if let Some(decoded) = BASE64.iter().find_map(|engine| engine.decode(&folded).ok())
         && str::from_utf8(&decoded)
             .is_ok_and(|text| text.chars().all(|c| !c.is_control() || c.is_whitespace()))
     {
         add(&decoded);
+    }
+    // A property that goes on in the next line.
+    if text.contains("\\\n") {
+        let lines: Vec<&str> = text.split("\\\n").collect();
+        let next = lines.iter().skip(1).map(|line| line.trim_start());
+        add(lines.iter().take(1).copied().chain(next).collect::<String>().as_bytes());
     }
     // The user and the password of a URL, as they are and decoded.
     for (at, _) in text.match_indices("://") {
@@ -63,7 +83,22 @@ fn add_parts(value: &[u8], depth: usize, found: &mut Vec<Vec<u8>>) {
     let fields = text.lines().chain(text.split([' ', ';', '&', '?', '\n', '\t', ',']));
     for field in fields {
         let Some((_, part)) = field.split_once('=').or_else(|| field.split_once(": ")) else { continue };
-        add(unquoted(part.trim()).as_bytes());
+        add_written(unquoted(part.trim()), &mut add);
+    }
+    // Values in quotes, of shells, connection strings and attributes: `PWD={a;b}`, `password = 'it\'s'`.
+    let (mut rest, mut unclosed) = (text, 0);
+    while let Some((_, after)) = rest.split_once('=').filter(|_| unclosed < MOST_UNCLOSED) {
+        rest = after.trim_start();
+        if !rest.starts_with(['{', '"', '\'']) {
+            continue;
+        }
+        match quoted(rest) {
+            Some(part) => {
+                add_written(part, &mut add);
+                rest = rest.get(part.len() + 2..).unwrap_or_default();
+            }
+            None => unclosed += 1,
+        }
     }
     for line in text.lines().filter(|_| text.contains('\n')) {
         // `password:...`, and the last field of PostgreSQL's password file.
@@ -82,7 +117,10 @@ fn add_parts(value: &[u8], depth: usize, found: &mut Vec<Vec<u8>>) {
     }
     // The texts of XML.
     for part in text.split('<').filter_map(|part| part.split_once('>')) {
-        add(part.1.as_bytes());
+        add_written(part.1, &mut add);
+    }
+    for part in text.split("<![CDATA[").skip(1).filter_map(|part| part.split_once("]]>")) {
+        add(part.0.as_bytes());
     }
     // `user:password`, as in docker's configuration, and `user:password@tcp(host:port)/name` as in Go's connection strings.
     if let Some((user, password)) = text.split_once(':')
@@ -98,6 +136,34 @@ fn add_parts(value: &[u8], depth: usize, found: &mut Vec<Vec<u8>>) {
     {
         add(credentials.trim().as_bytes());
     }
+}
+
+/// A part as it is written, and what is meant by it.
+fn add_written(part: &str, add: &mut impl FnMut(&[u8])) {
+    add(part.as_bytes());
+    if part.contains('&') {
+        add(&without_entities(part.as_bytes()));
+    }
+    if part.contains('\\') {
+        add(&without_escapes(part.as_bytes()));
+    }
+}
+
+/// The text up to the end of the quotes with which `text` begins.
+fn quoted(text: &str) -> Option<&str> {
+    let end = match text.chars().next()? {
+        '{' => '}',
+        quote @ ('"' | '\'') => quote,
+        _ => return None,
+    };
+    let mut is_escaped = false;
+    let inside = text.get(1..)?;
+    let (at, _) = inside.char_indices().take(LONGEST_QUOTED).find(|(_, c)| {
+        let ends = *c == end && !is_escaped;
+        is_escaped = *c == '\\' && !is_escaped;
+        ends
+    })?;
+    inside.get(..at)
 }
 
 /// The text between the quotes: `"..."/>` ends the last attribute of an XML tag.

@@ -143,6 +143,16 @@ pub(super) fn percent_decoded(text: &[u8]) -> Vec<u8> {
     Reading::of(text, percent_unit).bytes
 }
 
+/// A text of XML, decoded.
+pub(super) fn without_entities(text: &[u8]) -> Vec<u8> {
+    Reading::of(text, html_decoded).bytes
+}
+
+/// A text of a shell or of properties, decoded.
+pub(super) fn without_escapes(text: &[u8]) -> Vec<u8> {
+    Reading::of(text, unescaped).bytes
+}
+
 /// A named or numbered character: `&amp;`, `&#39;`, `&#x27;`.
 fn html_decoded(text: &[u8]) -> Option<(Unit, usize)> {
     let inside = text.strip_prefix(b"&")?;

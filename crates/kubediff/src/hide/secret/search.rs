@@ -84,6 +84,8 @@ impl<'a> Search<'a> {
                     *text = searched;
                 }
             }
+            // No value is as short.
+            Value::Number(number) if number.as_u64().is_some_and(|number| number < 10_000_000) => {}
             Value::Number(number) => {
                 if let Some(searched) = self.text(&number.to_string()) {
                     *value = searched.into();

@@ -55,7 +55,9 @@ impl Vocabulary {
         each_name(object, &mut |text| self.add(text));
         let Self { hasher, labels, .. } = self;
         each_label(object, &mut |text| {
-            if !is_known(text) {
+            // No value is as short, and a label that is a word stays one until a Secret has it.
+            let is_word = || text.len() < MIN_BYTES || labels.younger.contains(&hasher.hash_one(text));
+            if is_word() || !is_known(text) {
                 each_word(text, |word| labels.insert(hasher.hash_one(word)));
             }
         });
