@@ -164,7 +164,12 @@ async fn serve(
     let path = loaded.folder().join(&config.history.path);
     let key = HashKey::open(&loaded.folder().join(config.key_file()))?;
     let profile = profile(config, &catalog, key)?;
-    let options = FollowOptions { bound: BOUND, with_first: true, persistent: true };
+    let options = FollowOptions {
+        bound: BOUND,
+        with_first: true,
+        persistent: true,
+        secrets_wait: config.secrets.wait.0.0,
+    };
     let mut follow = Follow::connect(&args.cluster, reach(config), options, &profile).await?;
     let uid = match uid(&follow, endpoint, control).await {
         Ok(uid) => uid,

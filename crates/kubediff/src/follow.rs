@@ -61,6 +61,8 @@ pub(crate) struct FollowOptions {
     pub(crate) with_first: bool,
     /// Whether a server that cannot be reached at the start, or lets nothing be watched, is tried again and again.
     pub(crate) persistent: bool,
+    /// How long a change may wait for its Secret.
+    pub(crate) secrets_wait: Duration,
 }
 
 /// Why the loop ended.
@@ -149,6 +151,11 @@ const ALIVE: Duration = Duration::from_secs(10);
 const DISCOVERY_LIMIT: Duration = Duration::from_secs(30);
 /// Denials come one by one; those of this time are told together.
 const DENIALS_SETTLE: Duration = Duration::from_secs(1);
+/// At the end, the thread that takes changes needs this long beside their wait for a Secret, and all of it lasts this long at most.
+const SETTLING: Duration = Duration::from_millis(500);
+const MOST_SETTLING: Duration = Duration::from_secs(10);
+/// How often is looked whether all changes are taken, while none comes.
+const STILL: Duration = Duration::from_millis(20);
 
 impl Follow {
     /// # Errors
@@ -352,8 +359,15 @@ impl Follow {
         }
     }
 
-    /// Stops following. All seen changes are in the inbox then, which is closed.
+    /// Stops following, once the changes that wait for a Secret have had their time: the Secret may come. All seen changes are in the
+    /// inbox then, which is closed.
     pub(crate) async fn finish(&mut self) {
+        let settled = Instant::now() + (self.options.secrets_wait + SETTLING).min(MOST_SETTLING);
+        while !self.inbox.is_settled() && Instant::now() < settled {
+            if let Ok(Some((target, news))) = tokio::time::timeout(STILL, self.streams.next()).await {
+                self.news(&target, news);
+            }
+        }
         while let Some(Some((target, news))) = self.streams.next().now_or_never() {
             self.news(&target, news);
         }

@@ -54,14 +54,13 @@ impl Consumer {
                 Next::Entry(waiting) => self.arrived(waiting, inbox)?,
                 Next::Nothing => {}
                 Next::Closed if self.held.is_empty() => break,
-                // Entries that wait for a Secret are recorded all the same.
-                Next::Closed => {
-                    std::thread::sleep(self.held.patience(Instant::now()).unwrap_or_default());
-                }
+                // No Secret will come any more.
+                Next::Closed => self.held.end(),
             }
             while let Some(due) = self.held.pop(Instant::now()) {
                 self.go_on(due, inbox)?;
             }
+            inbox.holds(!self.held.is_empty());
             if let Some(recorder) = &mut self.recorder {
                 if !recorder.is_full() && inbox.is_empty() && !recorder.patience().is_zero() {
                     inbox.gather(GATHER.saturating_sub(gathered.elapsed()));

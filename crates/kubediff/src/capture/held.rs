@@ -13,6 +13,7 @@ pub(crate) struct Held<T> {
     wait: Duration,
     entries: VecDeque<Entry<T>>,
     bytes: usize,
+    has_ended: bool,
 }
 
 struct Entry<T> {
@@ -27,13 +28,13 @@ struct Entry<T> {
 pub(crate) enum Due<T> {
     /// It has waited long enough, or had no need to.
     Waited(T),
-    /// Too much waits: it goes before its time.
+    /// Too much waits, or nothing more will come: it goes before its time.
     Early(T),
 }
 
 impl<T> Held<T> {
     pub(crate) fn new(wait: Duration) -> Self {
-        Self { wait, entries: VecDeque::new(), bytes: 0 }
+        Self { wait, entries: VecDeque::new(), bytes: 0, has_ended: false }
     }
 
     /// Adds an entry that arrives now, and waits by itself if it `is_unsure`.
@@ -43,10 +44,15 @@ impl<T> Held<T> {
         self.bytes += bytes;
     }
 
+    /// Nobody waits any longer.
+    pub(crate) fn end(&mut self) {
+        self.has_ended = true;
+    }
+
     /// The oldest entry, if it need not wait any more.
     pub(crate) fn pop(&mut self, now: Instant) -> Option<Due<T>> {
         let is_due = self.entries.front()?.until.is_none_or(|until| until <= now);
-        if !is_due && self.bytes <= MOST {
+        if !is_due && self.bytes <= MOST && !self.has_ended {
             return None;
         }
         let Entry { item, bytes, .. } = self.entries.pop_front()?;

@@ -66,7 +66,12 @@ pub(crate) async fn sit(args: &Sitting<'_>, profile: Profile, screen: Screen) ->
     end_at_once_on_the_second_signal()?;
     let started = Instant::now();
     let bound = usize::try_from(args.session.buffer).unwrap_or(usize::MAX).saturating_mul(MIB);
-    let options = FollowOptions { bound, with_first: args.history.is_some(), persistent: false };
+    let options = FollowOptions {
+        bound,
+        with_first: args.history.is_some(),
+        persistent: false,
+        secrets_wait: SECRETS_WAIT,
+    };
     let mut follow = Follow::connect(args.cluster, reach(args.what)?, options, &profile).await?;
     let cluster = follow.context().map(str::to_owned).filter(|_| args.names_cluster);
     let recorder = match args.history {

@@ -17,6 +17,8 @@ pub(crate) struct Inbox {
 
 struct State {
     backlog: Backlog<InboxItem>,
+    /// Whether the consumer has entries that wait for a Secret.
+    holds: bool,
     closed: bool,
 }
 
@@ -33,7 +35,7 @@ impl Inbox {
     /// With a bound in bytes.
     pub(crate) fn new(bound: usize) -> Self {
         Self {
-            state: Mutex::new(State { backlog: Backlog::new(bound), closed: false }),
+            state: Mutex::new(State { backlog: Backlog::new(bound), holds: false, closed: false }),
             arrived: Condvar::new(),
         }
     }
@@ -58,7 +60,11 @@ impl Inbox {
             }
         };
         match state.backlog.pop() {
-            Some(waiting) => Next::Entry(waiting),
+            Some(waiting) => {
+                // Until the consumer says otherwise.
+                state.holds = true;
+                Next::Entry(waiting)
+            }
             None if state.closed => Next::Closed,
             None => Next::Nothing,
         }
@@ -84,6 +90,17 @@ impl Inbox {
         let little = |state: &mut State| state.backlog.bytes() < MUCH && !state.closed;
         // The waiting entries are taken next, however the wait has ended.
         drop(self.arrived.wait_timeout_while(self.lock(), time, little));
+    }
+
+    /// The consumer has taken all entries that it got, or lets some wait for a Secret.
+    pub(crate) fn holds(&self, some: bool) {
+        self.lock().holds = some;
+    }
+
+    /// Whether the consumer has taken everything that has come.
+    pub(crate) fn is_settled(&self) -> bool {
+        let state = self.lock();
+        state.backlog.is_empty() && !state.holds
     }
 
     /// Nothing more will come.

@@ -205,6 +205,20 @@ async fn k3_what_a_start_finds_waits_for_its_secret() {
     assert!(text.contains("pg://app:<hmac:"), "{text}");
 }
 
+/// The fifth attack: the daemon is asked to end between a change and the Secret that it mentions.
+#[tokio::test(flavor = "multi_thread")]
+async fn k3_a_secret_that_comes_while_the_daemon_ends_is_known_to_the_change_before_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let shop = Shop::open().await;
+    let daemon = serve(&shop, folder.path(), "secrets: {wait: 5s}\n").await;
+    shop.create("early", &format!("pg://app:{}@db", value(1))).await;
+    daemon.signal("-TERM");
+    shop.post(SECRETS, json!({"metadata": {"name": "db"}, "stringData": {"password": value(1)}})).await;
+    tokio::task::spawn_blocking(move || daemon.wait()).await.unwrap();
+    let (text, _) = everything(folder.path());
+    assert!(!text.contains(&value(1)), "{text}");
+}
+
 /// The daemon ends after it has noted the value, and before it has masked what was stored; its key has the name that daemons give.
 #[tokio::test(flavor = "multi_thread")]
 async fn k3_a_question_masks_what_the_daemon_could_not_mask_any_more() {
