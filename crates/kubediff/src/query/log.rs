@@ -56,6 +56,9 @@ pub(super) fn run(args: &LogArgs, now: &Zoned) -> Result<(), QueryError> {
         }
         let (of, when) = (target.of_it(), period.words(now.time_zone()));
         say(&format!("no change{of}{which}{when}; {}", covered(&mut reader, now.time_zone())?));
+        if args.path.is_some() && reader.paths()?.iter().any(|path| path.contains("<hmac:")) {
+            say("names that Secrets have as values are hidden, and no path finds them");
+        }
     }
     Ok(())
 }

@@ -18,6 +18,12 @@ admin
 readonly
 read-only
 replication
+JAVA_OPTS
+CATALINA_OPTS
+GIN_MODE
+VAULT_ADDR
+id_rsa.pub
+ALTER TABLE
 kubernetes-admin
 system:masters
 system:serviceaccount:kube-system:default

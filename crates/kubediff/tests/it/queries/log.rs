@@ -1,7 +1,7 @@
 //! `log` and `show`.
 
 use expect_test::{Expect, expect};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::run::run;
 use super::shop::Shop;
@@ -222,6 +222,31 @@ fn k2_a_path_finds_keys_that_came_or_went_with_their_map() {
         2026-03-01 14:02:00  ~ configmaps shop/app  -annotations  (updated by "helm, seen in a list") #3
     "#]]
     .assert_eq(&log(&["--limit", "2"]));
+}
+
+/// The fifth attack: a key that a Secret has as a value is hidden, also from the question.
+#[test]
+fn k4_a_path_that_finds_nothing_says_that_names_are_hidden() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("history.db");
+    let mut world = World::open(&path, [7; 32]);
+    let object = |kind: &str, uid: &str, data: Value| {
+        let metadata = json!({"name": uid, "namespace": "shop", "uid": uid});
+        json!({"apiVersion": "v1", "kind": kind, "metadata": metadata, "stringData": data})
+    };
+    world.wrote("14:00:00", "helm", object("Secret", "db", json!({"key": "Key-9aZ1xQ7"})));
+    for (minute, value) in [(1, "a"), (2, "b")] {
+        let mut map = object("ConfigMap", "app", Value::Null);
+        map.as_object_mut().unwrap().remove("stringData");
+        map["data"] = json!({"Key-9aZ1xQ7": value, "plain": value});
+        world.wrote(&format!("14:0{minute}:00"), "helm", map);
+    }
+    drop(world);
+    let hint = "names that Secrets have as values are hidden, and no path finds them";
+    let said = run(&path, &["log", "--path", "data[Key-9aZ1xQ7]"]);
+    assert!(said.contains("no change") && said.contains(hint), "{said}");
+    let said = run(&path, &["log", "--path", "data.plain"]);
+    assert!(said.contains("a -> b") && !said.contains(hint), "{said}");
 }
 
 #[test]
