@@ -330,6 +330,9 @@ impl Recorder {
         // A run that ended within its first list has stored a part of it.
         let was_begun = was_watched || self.past.names.contains(&target);
         let again = !self.synced.insert(target.clone());
+        if self.past.has_left(&target) {
+            self.batch.note(notes::left(&target), "");
+        }
         if !synced.is_new && comparing.profile.noise.hides(&kind.gvk).is_none() {
             if was_begun {
                 self.restart_gap(&target, synced.at, again);

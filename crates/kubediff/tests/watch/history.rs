@@ -171,6 +171,12 @@ async fn k1_before_the_first_list_of_a_new_resource_there_is_a_gap() {
         shop.post(DEFINITIONS, definition.clone()).await;
         shop.post("/apis/example.com/v1/namespaces/default/gates", gate.clone()).await;
         (session, _) = see(session, &["+ gates.example.com default/g"]).await;
+        // The fifth attack: once watched again, it was still "not watched since" the end of the definition.
+        let mut question = std::process::Command::new(env!("CARGO_BIN_EXE_kubediff"));
+        question.args(["get", "gates", "-A", "--history"]).arg(&file);
+        let said = tokio::task::spawn_blocking(move || question.output().unwrap()).await.unwrap();
+        let said = String::from_utf8(said.stderr).unwrap();
+        assert!(!said.contains("not watched since"), "{said}");
         shop.send(Method::DELETE, &format!("{DEFINITIONS}/gates.example.com"), Value::Null).await;
         let end = Instant::now() + PATIENCE;
         for gone in ["deleted g ", "deleted gates.example.com "] {

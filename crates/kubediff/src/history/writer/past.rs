@@ -74,6 +74,11 @@ impl Past {
         self.left.insert(target.to_owned(), since);
     }
 
+    /// Whether it was followed before, and then not any more.
+    pub(super) fn has_left(&self, target: &str) -> bool {
+        self.left.contains_key(target)
+    }
+
     /// Since when this is not followed any more. Says so once.
     pub(super) fn take_left(&mut self, target: &str) -> Option<Timestamp> {
         let left = self.left.remove(target);
