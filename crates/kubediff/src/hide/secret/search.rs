@@ -41,6 +41,9 @@ impl<'a> Search<'a> {
             "creationTimestamp",
             "deletionTimestamp",
         ];
+        if self.finder.known.is_empty() {
+            return;
+        }
         self.budget = Budget::new();
         let Value::Object(map) = object else { return self.value(object) };
         self.names(map);
