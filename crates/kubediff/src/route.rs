@@ -166,7 +166,9 @@ fn labels(object: &Value, selector: &Selector, secrets: Option<&Secrets>) -> Lab
 /// Whether a change is about what is at this path.
 fn touches(change: &Change, path: &PathPattern) -> bool {
     match change.verb {
-        Verb::Added | Verb::Deleted => states(change).any(|object| find::leads(object, None, path.steps())),
+        Verb::Added | Verb::Deleted => {
+            states(change).any(|object| !find::reached(object, None, path.steps()).is_empty())
+        }
         Verb::Updated | Verb::Recreated => change.diff.iter().any(|difference| difference.is_at(path)),
     }
 }

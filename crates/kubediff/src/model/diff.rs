@@ -77,13 +77,13 @@ impl Difference {
             return true;
         }
         let Some(steps) = pattern.below(&self.path) else { return false };
-        let values: &[&Value] = match &self.edit {
-            Edit::Added { new } => &[new],
-            Edit::Removed { old } => &[old],
-            Edit::Changed { old, new } => &[old, new],
-            Edit::Text { .. } | Edit::Reordered { .. } => &[],
-        };
-        values.iter().any(|value| find::leads(value, self.path.field(), steps))
+        let reached = |value| find::reached(value, self.path.field(), steps);
+        match &self.edit {
+            Edit::Added { new: value } | Edit::Removed { old: value } => !reached(value).is_empty(),
+            // A map or list that is one difference as a whole may be the same there.
+            Edit::Changed { old, new } => reached(old) != reached(new),
+            Edit::Text { .. } | Edit::Reordered { .. } => false,
+        }
     }
 }
 

@@ -141,7 +141,7 @@ fn k3_marks_of_namespaces_differ() {
 fn k3_parts_of_values_are_recognised() {
     let docker =
         json!({"auths": {"r.example.com": {"auth": BASE64.encode("robot:dQ7-docker-pw"), "email": "a@b.c"}}});
-    let cases: [(&str, String); 28] = [
+    let cases: [(&str, String); 34] = [
         ("json", json!({"db": {"password": "dQ7-json-pw"}}).to_string()),
         ("yaml", "db:\n  password: dQ7-yaml-pw\n".to_owned()),
         ("properties", "a=b\ndb.password = dQ7-prop-pw\n".to_owned()),
@@ -169,6 +169,12 @@ fn k3_parts_of_values_are_recognised() {
         ("libpq", "host=h password='dQ7\\'libpq-pw' user=u".to_owned()),
         ("continued", "a=b\ndb.pw=dQ7-\\\n    continued-pw\n".to_owned()),
         ("unicode", "db.pw=\\u0064Q7-unicode-pw\n".to_owned()),
+        ("words-quoted", "user root\nsecret_key \"dQ7-quoted-pw\"\n".to_owned()),
+        ("crlf", "a=b\r\ndb.pw=dQ7-\\\r\n    crlf-pw\r\n".to_owned()),
+        ("sql", "ALTER USER app PASSWORD 'dQ7-sql-pw';".to_owned()),
+        ("blanks", "Server = h ; Password = dQ7-blanks-pw ;".to_owned()),
+        ("curl", "curl -H 'Authorization: Bearer dQ7-curl-pw' https://x".to_owned()),
+        ("after-password", "the password dQ7-said-pw, please".to_owned()),
         ("shell", "P=\"dQ7\\\"shell\\$pw\"\n".to_owned()),
     ];
     let profile = profile();
@@ -203,6 +209,12 @@ fn k3_parts_of_values_are_recognised() {
         "dQ7;odbc-pw",
         "dQ7'libpq-pw",
         "dQ7-continued-pw",
+        "dQ7-quoted-pw",
+        "dQ7-crlf-pw",
+        "dQ7-sql-pw",
+        "dQ7-blanks-pw",
+        "dQ7-curl-pw",
+        "dQ7-said-pw",
         "dQ7-unicode-pw",
         "dQ7\"shell$pw",
     ];
@@ -245,6 +257,9 @@ fn k3_nested_forms_are_recognised() {
         "rem kind: Secret\nrem data:\nrem   p: dQ7-not-known\n".to_owned(),
         r#"{"\u006bind":"\u0053ecret","data":{"p":"dQ7-not-known"}}"#.to_owned(),
         "\"\\x6bind\": Secret\ndata: {p: dQ7-not-known}\n".to_owned(),
+        "/// kind: Secret\n/// data:\n///   p: dQ7-not-known\n".to_owned(),
+        "\"ki\\\n  nd\": Secret\ndata: {p: dQ7-not-known}\n".to_owned(),
+        "kubectl patch secret x -p '{\"stringData\":{\"p\":\"dQ7-not-known\"}}'".to_owned(),
         r#"x: '{"\u006bind":"\u0053ecret","data":{"p":"dQ7-not-known"}}'"#.to_owned(),
     ];
     for text in texts {

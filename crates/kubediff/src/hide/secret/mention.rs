@@ -30,7 +30,8 @@ pub(super) fn comments(text: &str) -> Vec<String> {
 /// What a comment has to say in this line.
 fn comment(line: &str) -> Option<&str> {
     let trimmed = line.trim_start();
-    let whole = LINES.iter().find_map(|sign| trimmed.strip_prefix(sign));
+    let whole =
+        LINES.iter().find(|sign| trimmed.starts_with(*sign)).map(|sign| trimmed.trim_start_matches(*sign));
     let tail = || {
         TAILS
             .iter()
@@ -42,27 +43,33 @@ fn comment(line: &str) -> Option<&str> {
     Some(said.strip_prefix(' ').unwrap_or(said))
 }
 
-/// Whether `kind: Secret` is in a text that is no document: a template, a part of one, one with an error. Quotes and
-/// the backslashes before them do not matter.
+/// Whether `kind: Secret`, or a map `stringData`, is in a text that is no document: a template, a part of one, one with an error. Quotes
+/// and the backslashes before them do not matter.
 pub(super) fn seems_to_be_in(text: &str) -> bool {
     let text = unescaped(text);
     let is_filling = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '\\');
-    text.match_indices("kind").any(|(at, kind)| {
-        let rest = text.get(at + kind.len()..).unwrap_or_default().trim_start_matches(is_filling);
-        let Some(value) = rest.strip_prefix([':', '=']) else { return false };
-        let value = value.trim_start_matches(is_filling);
-        let Some(after) = value.strip_prefix("Secret") else { return false };
-        let after = after.strip_prefix("List").unwrap_or(after);
-        !after.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'))
-    })
+    let has_data = text.match_indices("stringData").any(|(at, name)| {
+        let rest = text.get(at + name.len()..).unwrap_or_default().trim_start_matches(is_filling);
+        rest.strip_prefix([':', '='])
+            .is_some_and(|value| value.trim_start_matches(is_filling).starts_with('{'))
+    });
+    has_data
+        || text.match_indices("kind").any(|(at, kind)| {
+            let rest = text.get(at + kind.len()..).unwrap_or_default().trim_start_matches(is_filling);
+            let Some(value) = rest.strip_prefix([':', '=']) else { return false };
+            let value = value.trim_start_matches(is_filling);
+            let Some(after) = value.strip_prefix("Secret") else { return false };
+            let after = after.strip_prefix("List").unwrap_or(after);
+            !after.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'))
+        })
 }
 
 fn has_escapes(text: &str) -> bool {
     memchr::memchr(b'\\', text.as_bytes()).is_some()
-        && ["\\u00", "\\x", "\\U00"].iter().any(|escape| text.contains(escape))
+        && ["\\u00", "\\x", "\\U00", "\\\n"].iter().any(|escape| text.contains(escape))
 }
 
-/// The text with the letters that JSON and YAML may write as numbers.
+/// The text with the letters that JSON and YAML may write as numbers, and without the line ends that YAML leaves out.
 fn unescaped(text: &str) -> Cow<'_, str> {
     if !has_escapes(text) {
         return text.into();
@@ -71,6 +78,10 @@ fn unescaped(text: &str) -> Cow<'_, str> {
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('\\') {
         plain.push_str(before);
+        if let Some(next) = after.strip_prefix('\n') {
+            rest = next.trim_start();
+            continue;
+        }
         let digits = match after.as_bytes().first() {
             Some(b'x') => 2,
             Some(b'u') => 4,

@@ -63,8 +63,8 @@ fn add_parts(value: &[u8], depth: usize, found: &mut Vec<Vec<u8>>) {
         add(&decoded);
     }
     // A property that goes on in the next line.
-    if text.contains("\\\n") {
-        let lines: Vec<&str> = text.split("\\\n").collect();
+    if text.contains("\\\n") || text.contains("\\\r\n") {
+        let lines: Vec<&str> = text.split("\\\n").flat_map(|line| line.split("\\\r\n")).collect();
         let next = lines.iter().skip(1).map(|line| line.trim_start());
         add(lines.iter().take(1).copied().chain(next).collect::<String>().as_bytes());
     }
@@ -90,6 +90,9 @@ fn add_parts(value: &[u8], depth: usize, found: &mut Vec<Vec<u8>>) {
     while let Some((_, after)) = rest.split_once('=').filter(|_| unclosed < MOST_UNCLOSED) {
         rest = after.trim_start();
         if !rest.starts_with(['{', '"', '\'']) {
+            // `Password = X ;`
+            let end = rest.find(|c: char| c.is_whitespace() || matches!(c, '=' | ';' | '&' | ','));
+            add(rest.get(..end.unwrap_or(rest.len())).unwrap_or_default().as_bytes());
             continue;
         }
         match quoted(rest) {
@@ -109,11 +112,21 @@ fn add_parts(value: &[u8], depth: usize, found: &mut Vec<Vec<u8>>) {
         let mut words = line.split_whitespace();
         if let (Some(_), Some(word), None) = (words.next(), words.next(), words.next()) {
             add(word.as_bytes());
+            add(bare(word).as_bytes());
         }
     }
-    for (at, word) in text.match_indices("password") {
+    for (at, word) in text.match_indices("password").chain(text.match_indices("PASSWORD")) {
         let rest = text.get(at + word.len()..).filter(|rest| rest.starts_with(char::is_whitespace));
-        add(rest.and_then(|rest| rest.split_whitespace().next()).unwrap_or_default().as_bytes());
+        let word = rest.and_then(|rest| rest.split_whitespace().next()).unwrap_or_default();
+        add(word.as_bytes());
+        add(bare(word).as_bytes());
+    }
+    // `curl -H 'Authorization: Bearer ...'`
+    for scheme in SCHEMES {
+        for (at, _) in text.match_indices(scheme) {
+            let rest = text.get(at + scheme.len()..).filter(|rest| rest.starts_with(' '));
+            add(bare(rest.and_then(|rest| rest.split_whitespace().next()).unwrap_or_default()).as_bytes());
+        }
     }
     // The texts of XML.
     for part in text.split('<').filter_map(|part| part.split_once('>')) {
@@ -136,6 +149,11 @@ fn add_parts(value: &[u8], depth: usize, found: &mut Vec<Vec<u8>>) {
     {
         add(credentials.trim().as_bytes());
     }
+}
+
+/// A word without the signs around it.
+fn bare(word: &str) -> &str {
+    word.trim_matches(|c| matches!(c, '"' | '\'' | ';' | ',' | '(' | ')'))
 }
 
 /// A part as it is written, and what is meant by it.

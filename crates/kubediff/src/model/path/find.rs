@@ -8,12 +8,12 @@ use super::{Segment, Step};
 pub(crate) type IntoElement = for<'a> fn(&'a [Step], Segment, Option<&str>, &Value) -> Option<&'a [Step]>;
 
 /// Visits what `steps` lead to in `value`, which is in `field`.
-pub(crate) fn at(
-    value: &Value,
+pub(crate) fn at<'v>(
+    value: &'v Value,
     field: Option<&str>,
     steps: &[Step],
     into: IntoElement,
-    visit: &mut dyn FnMut(&Value),
+    visit: &mut dyn FnMut(&'v Value),
 ) {
     let Some((step, rest)) = steps.split_first() else { return visit(value) };
     match value {
@@ -34,11 +34,11 @@ pub(crate) fn at(
     }
 }
 
-/// Whether `steps` lead anywhere in `value`. A step into a document is taken for the text that may hold it.
-pub(crate) fn leads(value: &Value, field: Option<&str>, steps: &[Step]) -> bool {
+/// What `steps` lead to in `value`. A step into a document is taken for the text that may hold it.
+pub(crate) fn reached<'v>(value: &'v Value, field: Option<&str>, steps: &[Step]) -> Vec<&'v Value> {
     let text = steps.iter().position(|step| *step == Step::Document);
     let steps = text.and_then(|end| steps.get(..end)).unwrap_or(steps);
-    let mut found = false;
-    at(value, field, steps, Step::into_element, &mut |_| found = true);
-    found
+    let mut reached = Vec::new();
+    at(value, field, steps, Step::into_element, &mut |value| reached.push(value));
+    reached
 }

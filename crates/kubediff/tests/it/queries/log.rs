@@ -224,6 +224,24 @@ fn k2_a_path_finds_keys_that_came_or_went_with_their_map() {
     .assert_eq(&log(&["--limit", "2"]));
 }
 
+/// A map with very many differences is one difference, in which a key may be the same.
+#[test]
+fn k2_a_path_finds_no_change_of_others_in_a_map_that_is_one_difference() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("history.db");
+    let mut world = World::open(&path, [7; 32]);
+    for (minute, value) in ["a", "b"].into_iter().enumerate() {
+        let mut data: serde_json::Map<_, _> = (0..1_500).map(|n| (format!("k{n}"), value.into())).collect();
+        data.insert("same".to_owned(), "s".into());
+        let metadata = json!({"name": "app", "namespace": "shop", "uid": "app-1"});
+        let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data});
+        world.wrote(&format!("14:0{minute}:00"), "helm", map);
+    }
+    drop(world);
+    let records = |at: &str| run(&path, &["log", "--oneline", "--path", at]).lines().count();
+    assert_eq!([records("data.k7"), records("data.same")], [2, 1]);
+}
+
 /// The fifth attack: a key that a Secret has as a value is hidden, also from the question.
 #[test]
 fn k4_a_path_that_finds_nothing_says_that_names_are_hidden() {
