@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 
 /// Signs with which a line of a comment begins, in the languages that configurations are written in.
-const LINES: &[&str] = &["#", "//", ";", "--", "!", "%", "*", "'", "rem ", "REM "];
+const LINES: &[&str] = &["#", "//", ";", "--", "!", "%", "*", "'"];
+/// Words with which it begins.
+const WORDS: &[&str] = &["rem ", "REM "];
 /// Signs with which a comment begins behind something else.
 const TAILS: &[&str] = &[" #", "\t#", " //", " ;", " --", "/*", "<!--"];
 
@@ -30,8 +32,9 @@ pub(super) fn comments(text: &str) -> Vec<String> {
 /// What a comment has to say in this line.
 fn comment(line: &str) -> Option<&str> {
     let trimmed = line.trim_start();
-    let whole =
-        LINES.iter().find(|sign| trimmed.starts_with(*sign)).map(|sign| trimmed.trim_start_matches(*sign));
+    let sign = LINES.iter().find(|sign| trimmed.starts_with(*sign)).and_then(|sign| sign.chars().next());
+    let word = || WORDS.iter().find_map(|word| trimmed.strip_prefix(word));
+    let whole = sign.map(|sign| trimmed.trim_start_matches(sign)).or_else(word);
     let tail = || {
         TAILS
             .iter()

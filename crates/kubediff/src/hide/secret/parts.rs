@@ -1,10 +1,13 @@
 //! The values inside of a value: a Secret often holds a whole configuration, and objects mention the password in it.
 
+use std::collections::HashSet;
+
 use base64::Engine as _;
 use base64::alphabet::{STANDARD, URL_SAFE};
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde_json::Value;
 
+use super::known::MIN_BYTES;
 use super::ordinary;
 use super::readings::{percent_decoded, without_entities, without_escapes};
 use crate::model::document;
@@ -32,22 +35,49 @@ const SCHEMES: [&str; 3] = ["Bearer", "Basic", "token"];
 
 /// The parts of `value`: leaves of JSON and YAML, values of properties and connection strings, user and password of a URL, credentials of
 /// HTTP headers, and what one layer of base64 holds. They may be words of no worth.
+///
+/// Of a value with very many parts, the first ones: the work is bounded by the value's length.
 pub(super) fn parts(value: &[u8]) -> Vec<Vec<u8>> {
-    let mut found = Vec::new();
-    add_parts(value, DEPTH, &mut found);
-    found
+    let left = WORK * value.len() + LEAST_WORK;
+    let mut parts = Parts { found: Vec::new(), seen: HashSet::new(), left };
+    add_parts(value, DEPTH, &mut parts);
+    parts.found
 }
 
-fn add_parts(value: &[u8], depth: usize, found: &mut Vec<Vec<u8>>) {
+/// The bytes of parts that are read for each byte of a value, and beside them.
+const WORK: usize = 6;
+const LEAST_WORK: usize = 4 << 10;
+/// A part costs this much beside its bytes.
+const PART: usize = 64;
+
+struct Parts {
+    found: Vec<Vec<u8>>,
+    seen: HashSet<Vec<u8>>,
+    left: usize,
+}
+
+impl Parts {
+    /// Whether this is a part that may hold a value, and none that was found before.
+    fn takes(&mut self, part: &[u8]) -> bool {
+        if part.len() < MIN_BYTES || self.left == 0 || self.seen.contains(part) {
+            return false;
+        }
+        self.left = self.left.saturating_sub(PART + part.len());
+        self.seen.insert(part.to_vec());
+        self.found.push(part.to_vec());
+        true
+    }
+}
+
+fn add_parts(value: &[u8], depth: usize, parts: &mut Parts) {
     let Some(depth) = depth.checked_sub(1) else { return };
     let Ok(text) = str::from_utf8(value) else { return };
     if text.len() > LONGEST || ordinary::is_time(text) {
         return;
     }
     let mut add = |part: &[u8]| {
-        if part.len() < value.len() {
-            found.push(part.to_vec());
-            add_parts(part, depth, found);
+        if part.len() < value.len() && parts.takes(part) {
+            add_parts(part, depth, parts);
         }
     };
     if let Some(documents) = document::all(text) {
