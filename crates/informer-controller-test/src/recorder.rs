@@ -89,7 +89,7 @@ impl Recorder {
         self.revisions.get(at).copied().unwrap_or(self.revision)
     }
 
-    /// So many events, if there are.
+    /// Reads at least this many events, or all that there are.
     fn read(&mut self, count: u64) -> Vec<(Arc<str>, Arc<Resource>, Event)> {
         let mut found = Vec::new();
         for place in 0..self.followed.len() {

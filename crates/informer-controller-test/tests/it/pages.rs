@@ -55,7 +55,7 @@ fn the_operator_of_the_page_is_the_tested_one() {
         let blocks: Vec<_> =
             page.split(&mark).skip(1).filter_map(|rest| rest.split("\n```\n").next()).collect();
         let code = text.find("use ").map_or("", |begin| &text[begin..]);
-        let code = code.split("\n// What follows is not on the page").next().unwrap_or_default();
+        let code = code.split("\n// The page ends here").next().unwrap_or_default();
         assert_eq!(blocks.join("\n\n"), code.trim_end(), "{name}");
     }
 }

@@ -89,7 +89,7 @@ async fn a_bucket_comes_and_goes_although_answers_are_lost() -> Result<(), BoxEr
     Ok(())
 }
 
-// What follows is not on the page.
+// The page ends here; the rest is for this repository.
 
 #[path = "../process/mod.rs"]
 #[rustfmt::skip]

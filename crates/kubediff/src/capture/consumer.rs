@@ -121,7 +121,7 @@ impl Consumer {
         match due {
             Due::Waited(waiting) => self.take(waiting, inbox),
             Due::Early(waiting) => {
-                if let InboxItem::Change(raw) = &waiting
+                if let InboxItem::Change(raw) | InboxItem::First(raw) = &waiting
                     && let Some(States { old, new: Some(new) }) = read(raw)
                 {
                     self.profile.secrets.learn_unsure(&raw.kind.gvk, old.as_ref(), &new);

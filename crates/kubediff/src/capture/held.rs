@@ -82,6 +82,17 @@ mod tests {
     use super::{Due, Held, MOST};
 
     #[test]
+    fn k3_at_the_end_an_unsure_entry_goes_before_its_time() {
+        let now = Instant::now();
+        let mut held = Held::new(Duration::from_secs(1));
+        held.push("a", 1, true, now);
+        held.push("b", 1, false, now);
+        held.end();
+        assert_eq!([held.pop(now), held.pop(now)], [Some(Due::Early("a")), Some(Due::Waited("b"))]);
+        assert!(held.is_empty());
+    }
+
+    #[test]
     fn k3_what_is_unsure_waits_with_all_behind_it() {
         let start = Instant::now();
         let at = |milliseconds| start + Duration::from_millis(milliseconds);

@@ -17,7 +17,7 @@ pub(crate) struct Inbox {
 
 struct State {
     backlog: Backlog<InboxItem>,
-    /// Whether the consumer has entries that wait for a Secret.
+    /// Whether the consumer works on an entry, or has some that wait for a Secret.
     holds: bool,
     closed: bool,
 }

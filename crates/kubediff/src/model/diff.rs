@@ -53,7 +53,7 @@ pub enum Edit {
         /// The value now.
         new: Value,
     },
-    /// A text of several lines differs in some of them, 20,000 at most.
+    /// A text of several lines differs in some of them. Where tens of thousands differ, it is [`Changed`](Self::Changed) as a whole.
     Text {
         /// Which.
         lines: TextEdit,

@@ -29,7 +29,7 @@ pub(super) fn comments(text: &str) -> Vec<String> {
     comments
 }
 
-/// What a comment has to say in this line.
+/// The text of the comment in this line.
 fn comment(line: &str) -> Option<&str> {
     let trimmed = line.trim_start();
     let sign = LINES.iter().find(|sign| trimmed.starts_with(*sign)).and_then(|sign| sign.chars().next());

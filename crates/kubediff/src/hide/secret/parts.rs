@@ -229,3 +229,25 @@ fn leaves(value: &Value, add: &mut impl FnMut(&[u8])) {
         Value::Null | Value::Bool(_) => {}
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The sixth attack: a Secret of such values cost 5 s for each write.
+    #[test]
+    fn k5_the_parts_of_a_value_are_bounded_by_its_length() {
+        for line in ["p=a\\\n", "p={", "= = =", "k-N={\"v-N\n", "key-N=value-N=value-N=value-N=value-N\n"] {
+            let value: String = (0..1_000).map(|n| line.replace('N', &n.to_string())).collect();
+            assert!(value.len() < LONGEST);
+            let parts = parts(value.as_bytes());
+            let cost: usize = parts.iter().map(|part| part.len() + 64).sum();
+            assert!(
+                cost <= 7 * value.len() + 8_192,
+                "{line}: {} parts, {cost} of {}",
+                parts.len(),
+                value.len()
+            );
+        }
+    }
+}

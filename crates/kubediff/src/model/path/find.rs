@@ -34,7 +34,7 @@ pub(crate) fn at<'v>(
     }
 }
 
-/// What `steps` lead to in `value`. A step into a document is taken for the text that may hold it.
+/// The values that `steps` lead to in `value`. A step into a document is taken for the text that may hold it.
 pub(crate) fn reached<'v>(value: &'v Value, field: Option<&str>, steps: &[Step]) -> Vec<&'v Value> {
     let text = steps.iter().position(|step| *step == Step::Document);
     let steps = text.and_then(|end| steps.get(..end)).unwrap_or(steps);
