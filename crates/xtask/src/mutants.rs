@@ -53,8 +53,11 @@ pub(crate) fn run(tree: &Tree, options: &Options<'_>) -> Result<(), Error> {
         let mut caught = Vec::new();
         for catcher in &catchers {
             if options.all || caught.is_empty() {
-                let found = catcher.catch(&scratch, options.seeds, &[&mutant.clause])?;
-                caught.extend(found.map(|found| (catcher, found)));
+                match catcher.catch(&scratch, options.seeds, &[&mutant.clause]) {
+                    Ok(found) => caught.extend(found.map(|found| (catcher, found))),
+                    // A mutant that no longer compiles hides nothing about the others.
+                    Err(error) => println!("{:>10}  by {catcher}: {error}", "not run"),
+                }
             }
         }
         mutant.revert(scratch.root())?;
