@@ -80,11 +80,16 @@ pub use runnable::Runnable;
 /// DEBUG. A subscriber of the program sends the spans wherever it likes, such as `tracing_opentelemetry::layer()` to OpenTelemetry:
 ///
 /// ```no_run
+/// use opentelemetry::trace::TracerProvider;
+/// use opentelemetry_sdk::trace::SdkTracerProvider;
 /// use tracing_subscriber::layer::SubscriberExt;
 /// use tracing_subscriber::util::SubscriberInitExt;
 ///
-/// // Here `.with(tracing_opentelemetry::layer().with_tracer(tracer))` joins the others.
-/// tracing_subscriber::registry().with(tracing_subscriber::fmt::layer()).init();
+/// // In a cluster, `opentelemetry_otlp` has the exporter.
+/// let exporter = opentelemetry_stdout::SpanExporter::default();
+/// let provider = SdkTracerProvider::builder().with_batch_exporter(exporter).build();
+/// let spans = tracing_opentelemetry::layer().with_tracer(provider.tracer("my-operator"));
+/// tracing_subscriber::registry().with(spans).with(tracing_subscriber::fmt::layer()).init();
 /// ```
 pub struct Controller<T> {
     name: Arc<str>,
