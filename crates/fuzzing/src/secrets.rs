@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use kubediff::render::{Renderer, json_line};
-use kubediff::{Change, Gvk, Noise, Origin, Profile, Schemas, Secrets, Sighting, Tally};
+use kubediff::{Change, Gvk, Noise, Origin, Profile, Schemas, Secrets, Sighting, States, Tally};
 use serde_json::{Map, Value, json};
 
 use crate::{Choices, seeds};
@@ -111,7 +111,11 @@ fn check(profile: &Profile, values: &[String; 2], old: Option<&Value>, new: Opti
         observed_at: jiff::Timestamp::UNIX_EPOCH,
         origin: Origin::Watch,
     };
-    let Some(change) = Change::between(&sighting, old, new, profile, &mut Tally::default()) else { return };
+    let [old, new] = [old, new].map(|state| state.map(Value::to_string));
+    let states = States::read(old.as_ref().map(String::as_bytes), new.as_ref().map(String::as_bytes));
+    let states = states.expect("the states are JSON");
+    let compared = Change::between(&sighting, states, 1, profile, &mut Tally::default());
+    let Some(change) = compared.change() else { return };
     let renderer = Renderer {
         width: 10_000,
         time_zone: jiff::tz::TimeZone::UTC,

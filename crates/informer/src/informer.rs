@@ -357,8 +357,8 @@ impl<T: View> Informer<T> {
     ///
     /// # Deadlocks
     ///
-    /// Do not block on this in an index function, a transform or a filter of this informer: it waits for progress that
-    /// waits for that function.
+    /// Do not block on this in an index function or a transform of this informer: it waits for progress that waits for
+    /// that function.
     ///
     /// # Cancel safety
     ///
@@ -420,8 +420,8 @@ impl<T: View> Informer<T> {
     ///
     /// # Deadlocks
     ///
-    /// Do not block on this in an index function, a transform or a filter of this informer: it waits for progress that
-    /// waits for that function.
+    /// Do not block on this in an index function or a transform of this informer: it waits for progress that waits for
+    /// that function.
     ///
     /// # Cancel safety
     ///
@@ -529,7 +529,7 @@ impl<T: View> Informer<T> {
     ///
     /// # Deadlocks
     ///
-    /// Do not block on this in an index function, a transform or a filter of this informer.
+    /// Do not block on this in an index function or a transform of this informer.
     ///
     /// # Cancel safety
     ///

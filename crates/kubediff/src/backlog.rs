@@ -1,4 +1,4 @@
-//! A queue for a slow reader of the output, bounded in bytes.
+//! A queue for a consumer that may be slow, such as a disk or a reader of the output; bounded in bytes.
 //!
 //! As long as there is room, everything waits as it came. Beyond the bound, the changes of one object are merged, the oldest
 //! first; nothing is ever dropped. So the backlog holds at most its bound and one merged item per object.

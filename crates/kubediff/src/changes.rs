@@ -6,5 +6,6 @@ pub(crate) mod events;
 pub(crate) mod facts;
 pub(crate) mod headline;
 pub(crate) mod image;
-pub(crate) mod merged;
+
 pub(crate) mod recording;
+pub(crate) mod states;

@@ -32,11 +32,5 @@ impl From<Exit> for ExitCode {
 
 /// Tells the user of an error, on standard error.
 pub fn say(error: &dyn Error) {
-    use std::io::Write;
-    // Standard error may be closed; there is no other place to report to.
-    let _ = writeln!(
-        std::io::stderr(),
-        "kubediff: {}",
-        crate::text::terminal::escape(&informer::error_chain(error))
-    );
+    crate::text::terminal::say(&informer::error_chain(error));
 }

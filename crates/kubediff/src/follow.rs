@@ -19,7 +19,6 @@ mod standing;
 mod streams;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, Write as _};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -34,7 +33,7 @@ use tokio::time::Instant;
 
 use crate::cluster::ClusterArgs;
 use crate::model::targets::Target;
-use crate::text::terminal;
+use crate::text::terminal::say;
 use crate::text::words::Server;
 use crate::{Gap, Profile, Secrets, cluster};
 use definitions::Definitions;
@@ -67,7 +66,7 @@ pub(crate) struct FollowOptions {
 
 /// Why the loop ended.
 pub(crate) enum End<T> {
-    /// It was to end.
+    /// The caller asked for the end, by a signal for example.
     Asked,
     /// The consumer of the inbox has ended.
     Taken(Result<T, JoinError>),
@@ -141,9 +140,9 @@ enum Event<T> {
 const DEFINITIONS_SETTLE: Duration = Duration::from_millis(500);
 /// Not every user may watch definitions: rediscover periodically.
 const REDISCOVER: Duration = Duration::from_secs(60);
-/// A later discovery that failed is tried again so soon.
+/// The time from a failed later discovery to the next one.
 const AGAIN: Duration = Duration::from_secs(30);
-/// A first discovery that failed is tried again so soon.
+/// The time from a failed first discovery to the next one.
 const FIRST_AGAIN: Duration = Duration::from_secs(5);
 /// How often the inbox gets a sign of life.
 const ALIVE: Duration = Duration::from_secs(10);
@@ -683,10 +682,3 @@ impl Drop for Follow {
 }
 
 const NOT_DESCRIBED: &str = "the server does not describe it; the API server behind it may be down";
-
-/// Something about the following itself, on standard error.
-pub(crate) fn say(text: &str) {
-    // Some texts come from a server, so they are escaped. Standard error may be closed; there is no other place to
-    // report to.
-    let _ = writeln!(io::stderr(), "kubediff: {}", terminal::escape(text));
-}

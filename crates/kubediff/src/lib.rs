@@ -28,10 +28,9 @@ mod text;
 
 pub use capture::record;
 pub use capture::watch;
-pub use changes::change::{
-    Change, Compared, Origin, Profile, Sighting, Undecodable, UnknownForm, Verb, WithObjects,
-};
+pub use changes::change::{Change, Compared, Origin, Profile, Sighting, UnknownForm, Verb, WithObjects};
 pub use changes::recording::{Entry, InvalidRecording, Recording};
+pub use changes::states::{States, Undecodable};
 pub use hide::noise::{InvalidNoise, Noise, Rule, Tally};
 pub use hide::secret::{Epoch, HashKey, InvalidKeyId, KeyFileError, KeyId, NoRandomKey, Redacted, Secrets};
 pub use model::diff::{Difference, Edit, Hunk, InvalidTextEdit, Line, Side, TextEdit, diff, diff_as};

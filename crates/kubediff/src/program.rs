@@ -13,7 +13,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::args::{Cli, Command};
 use crate::exit::{self, Exit};
-use crate::follow;
+use crate::text::terminal;
 
 /// Runs the program with the arguments of the process. Ends the process if they are wrong or ask for help.
 pub fn run() -> ExitCode {
@@ -36,7 +36,7 @@ async fn command() -> ExitCode {
         end_at_panics();
     }
     if let Some(zone) = std::env::var_os("TZ").filter(|_| TimeZone::try_system().is_err()) {
-        follow::say(&format!("TZ is {zone:?}, which is no time zone: times are in UTC"));
+        terminal::say(&format!("TZ is {zone:?}, which is no time zone: times are in UTC"));
     }
     let ended: Result<Exit, (Exit, Box<dyn Error>)> = match parse(std::env::args_os()).command {
         Command::Watch(args) => {

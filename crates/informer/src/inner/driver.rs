@@ -1,5 +1,5 @@
-//! Drives one informer's engine: it turns the engine's commands into requests, and their responses into inputs. This is the
-//! only place that waits.
+//! Drives one informer's engine: it turns the engine's commands into requests, and their responses into inputs. Only here
+//! an informer waits for the network.
 
 use std::collections::HashMap;
 use std::sync::Arc;

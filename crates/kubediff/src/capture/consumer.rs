@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 use crate::backlog::Item as _;
 use crate::capture::held::{Due, Held};
 use crate::capture::screen::Screen;
-use crate::changes::merged::States;
 use crate::changes::recording::Entry;
-use crate::follow::{Inbox, InboxItem, Next, RawChange, say};
+use crate::changes::states::States;
+use crate::follow::{Inbox, InboxItem, Next, RawChange};
 use crate::history::writer::{Comparing, Recorder};
+use crate::text::terminal::say;
 use crate::{Change, Compared, Profile, Session, Tally};
 
 /// Changes that arrive within this time are taken in one batch, because waking the thread costs more than taking a change.
@@ -251,7 +252,7 @@ impl Consumer {
     fn compare(&mut self, raw: &RawChange, states: States) -> Compared {
         let sighting = raw.kind.sighting(self.cluster.as_deref(), raw.at, raw.origin);
         let mut tally = Tally::default();
-        let compared = Change::between_states(&sighting, states, raw.merged, &self.profile, &mut tally);
+        let compared = Change::between(&sighting, states, raw.merged, &self.profile, &mut tally);
         self.counts().tally.add(&tally);
         compared
     }
@@ -265,8 +266,7 @@ fn read(raw: &RawChange) -> Option<States> {
         let new = new.map(|new| new.json()).transpose()?;
         Ok(States::read(old.as_deref(), new.as_deref())?)
     };
-    let result = read();
-    result
+    read()
         .inspect_err(|error| {
             say(&format!("an object of {} is left out: {error}", raw.kind.resource.qualified_name()))
         })

@@ -15,11 +15,12 @@ use crate::capture::consumer::{ConsumeError, Consumer};
 use crate::capture::held::Held;
 use crate::capture::screen::Screen;
 use crate::cluster::ClusterArgs;
-use crate::follow::{End, Follow, FollowOptions, Namespaces, Reach, say};
+use crate::follow::{End, Follow, FollowOptions, Namespaces, Reach};
 use crate::history::shared::SharedHistory;
 use crate::history::writer::{NOT_RUNNING, Recorder};
 use crate::model::targets::Wanted;
 use crate::signals::Signals;
+use crate::text::terminal::say;
 use crate::{HashKey, Noise, PathPattern, Profile, Schemas, Scope, Secrets, Session};
 
 pub use crate::follow::WatchError;
@@ -170,11 +171,7 @@ pub(crate) fn profile(args: &SessionArgs, history: Option<&Path>) -> Result<Prof
         Some(file) => Secrets::new(HashKey::open(&HashKey::file_beside(file))?),
         None => Secrets::with_random_key()?,
     };
-    // `all` first, so that it can be combined with single rules.
-    let (all, single): (Vec<_>, Vec<_>) = show.iter().partition(|rule| *rule == "all");
-    for rule in all.into_iter().chain(single) {
-        noise.adjust(&format!("-{rule}"))?;
-    }
+    noise.show(show)?;
     for hide in hide {
         match hide {
             Hide::Rule(rules) => noise.adjust(rules)?,

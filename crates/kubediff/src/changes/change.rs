@@ -11,8 +11,9 @@ use kubediff_history::{ChangeRecord, Number, ObjectId};
 pub use kubediff_history::{Origin, Verb};
 
 use crate::changes::headline::headline;
+use crate::changes::states::States;
 use crate::hide::noise::{Dropped, Noise, Tally};
-use crate::hide::secret::{Redacted, Secrets, write_out_marks};
+use crate::hide::secret::{Redacted, Secrets};
 use crate::model::diff::{Difference, differences};
 use crate::model::gvk::Gvk;
 use crate::model::lists::Lists;
@@ -39,7 +40,7 @@ use crate::text::terminal::escape;
 /// | `rv_before` | resourceVersion of the state before, or null |
 /// | `rv` | resourceVersion of the state now. When deleted: of the last state known, which in a watch is the deletion's |
 /// | `observed_at` | RFC 3339 |
-/// | `origin` | `watch`, `list` (states in between may be missing), or `restart` (it happened while kubediff did not run) |
+/// | `source` | `watch`, `list` (states in between may be missing), or `restart` (it happened while kubediff did not run) |
 /// | `managers` | `[{"manager", "operation", "subresource"?, "time"}]`, latest first; empty when it cannot be known |
 /// | `paths` | where it differs, as text |
 /// | `diff` | `[{"path", "kind", ...}]`, see below; empty when added or deleted |
@@ -93,7 +94,7 @@ pub struct Sighting<'a> {
     pub gvk: &'a Gvk,
     /// The plural name of the resource: `deployments`.
     pub resource: &'a str,
-    /// When.
+    /// When kubediff received it.
     pub observed_at: Timestamp,
     /// How the change became known: `source` in the JSON record.
     pub origin: Origin,
@@ -151,52 +152,30 @@ impl Profile {
     }
 }
 
-/// Bytes that are not the JSON of an object.
-#[derive(Debug, thiserror::Error)]
-#[error("the {side} state is undecodable: {source}")]
-pub struct Undecodable {
-    pub(crate) side: &'static str,
-    pub(crate) source: serde_json::Error,
-}
-
 impl Change {
-    /// The change from `old` to `new`, or `None` when there is nothing to show: noise at most, which `tally` then has.
+    /// The change from one state to the other, of which it hides the secrets first. The states are the first and the last of
+    /// `merged` changes.
     ///
-    /// The name, the uid and the rest of the identity are those that the objects have in their metadata.
+    /// The name, the uid and the rest of the identity are those that the objects have in their metadata. `tally` counts
+    /// what is left out.
     pub fn between(
         sighting: &Sighting<'_>,
-        old: Option<&Value>,
-        new: Option<&Value>,
+        States { old, new }: States,
+        merged: u32,
         profile: &Profile,
         tally: &mut Tally,
-    ) -> Option<Self> {
+    ) -> Compared {
         if old == new {
             tally.unchanged += 1;
-            return None;
+            return Compared::Nothing;
         }
-        let [mut old, mut new] = [old.cloned(), new.cloned()];
-        [&mut old, &mut new].into_iter().flatten().for_each(write_out_marks);
-        let [old, new] = profile.redact(sighting.gvk, old, new, 1, tally)?;
-        Self::between_redacted(sighting, old, new, 1, profile, tally).change()
+        match profile.redact(sighting.gvk, old, new, merged, tally) {
+            Some([old, new]) => Self::between_redacted(sighting, old, new, merged, profile, tally),
+            None => Compared::Nothing,
+        }
     }
 
-    /// [`Change::between`] for objects as JSON.
-    ///
-    /// # Errors
-    ///
-    /// When bytes are not JSON.
-    pub fn between_json(
-        sighting: &Sighting<'_>,
-        old: Option<&[u8]>,
-        new: Option<&[u8]>,
-        profile: &Profile,
-        tally: &mut Tally,
-    ) -> Result<Option<Self>, Undecodable> {
-        Ok(Self::between_merged(sighting, old, new, 1, profile, tally)?.change())
-    }
-
-    /// [`Change::between`] for states without secrets, as the history has them: the first and the last of `merged`
-    /// changes.
+    /// [`Change::between`] for states without secrets, as the history has them.
     ///
     /// Merged changes cannot be compared one by one any more. So a change without a difference is shown all the
     /// same, unless the noise that was left out explains why the object was written: it may have changed, and changed

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::config::{Config, Loaded};
-use crate::follow::say;
 use crate::signals::{Request, Signals};
+use crate::text::terminal::say;
 
 /// How often the file is looked at. A mounted ConfigMap changes by a link that no file watcher of a container sees reliably.
 const LOOK: Duration = Duration::from_secs(5);

@@ -15,9 +15,9 @@ use super::ServeError;
 use super::log::SinkLog;
 use crate::Secrets;
 use crate::config::{Loaded, NotConnected};
-use crate::follow::say;
 use crate::history::shared::SharedHistory;
 use crate::route::Routes;
+use crate::text::terminal::say;
 
 /// How long a request that is under way at the end may take.
 const GRACE: Duration = Duration::from_secs(10);

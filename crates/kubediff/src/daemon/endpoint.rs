@@ -40,7 +40,7 @@ impl Endpoint {
         for address in listen.0.addresses() {
             match Listener::bind(address).await.and_then(|listener| Ok((listener.address()?, listener))) {
                 Ok((address, listener)) => {
-                    crate::follow::say(&format!("health and metrics are on http://{address}"));
+                    crate::text::terminal::say(&format!("health and metrics are on http://{address}"));
                     let state = shown.clone();
                     let serving =
                         listener.answer(move |request| answer(request, &state, expected.as_deref()));

@@ -1,7 +1,6 @@
 //! The history as one sink reads it: the records that its routes let through, in words and in its format.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use bytes::Bytes;
 use jiff::Timestamp;
@@ -15,15 +14,13 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{Format, Sink};
-use crate::history::shared::SharedHistory;
+use crate::history::shared::{SharedHistory, WRITE_AGAIN};
 use crate::route::{Delivery, Routes};
 use crate::show::render::{self, Renderer, plain};
 use crate::{Change, Redacted, Secrets, Verb};
 
 /// The most records that are read at a time.
 const MOST: usize = 50;
-/// A full disk is tried again so soon.
-const FULL_AGAIN: Duration = Duration::from_secs(1);
 /// The overhead of a record besides its texts, in bytes.
 const OVERHEAD: usize = 256;
 /// How wide the lines of differences are, in columns.
@@ -181,7 +178,7 @@ impl SinkLog {
         let (old, new) = if has_all { (None, None) } else { objects(reader, &record)? };
         let change = Change::of_record(record.clone()).or_else(|error| {
             // A record of another version of kubediff is sent without its differences.
-            crate::follow::say(&format!("the sink {}: {error}", self.sink));
+            crate::text::terminal::say(&format!("the sink {}: {error}", self.sink));
             Change::of_record(ChangeRecord { diff: Value::Null, key: None, ..record })
         });
         let Ok(mut change) = change else { return Ok(None) };
@@ -362,7 +359,7 @@ impl Log for SinkLog {
             match tokio::task::spawn_blocking(stored).await? {
                 // To begin again would send again what the sink has.
                 Err(error) if error.is_passing() => {
-                    let wait = self.stop.run_until_cancelled(tokio::time::sleep(FULL_AGAIN));
+                    let wait = self.stop.run_until_cancelled(tokio::time::sleep(WRITE_AGAIN));
                     if wait.await.is_none() {
                         return Err(error.into());
                     }

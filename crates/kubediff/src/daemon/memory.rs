@@ -7,7 +7,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Size;
-use crate::follow::say;
+use crate::text::terminal::say;
 
 /// How often the memory is measured.
 const PERIOD: Duration = Duration::from_secs(1);

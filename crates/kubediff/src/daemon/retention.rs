@@ -11,9 +11,9 @@ use kubediff_history::{Batch, Error, Number, Retention};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::follow::say;
 use crate::history::notes;
 use crate::history::shared::{SharedHistory, give_way};
+use crate::text::terminal::say;
 
 /// How often the size is compared with its limit, from the start on.
 const LOOK: Duration = Duration::from_secs(10);

@@ -8,9 +8,9 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::Secrets;
-use crate::follow::say;
 use crate::history::scrub::{Order, OrderError};
 use crate::history::shared::SharedHistory;
+use crate::text::terminal::say;
 
 /// The most records that are scrubbed without a command.
 const MOST: u32 = 20_000;

@@ -40,7 +40,7 @@ impl Inbox {
         }
     }
 
-    /// Adds something to be shown. Never waits. Returns how many changes have been merged into others since the start.
+    /// Adds an entry. Never waits. Returns how many changes have been merged into others since the start.
     pub(crate) fn push(&self, waiting: InboxItem) -> u64 {
         let mut state = self.lock();
         state.backlog.push(waiting);
@@ -92,7 +92,7 @@ impl Inbox {
         drop(self.arrived.wait_timeout_while(self.lock(), time, little));
     }
 
-    /// The consumer has taken all entries that it got, or lets some wait for a Secret.
+    /// The consumer says whether it still holds entries that it took: some may wait for a Secret.
     pub(crate) fn holds(&self, some: bool) {
         self.lock().holds = some;
     }

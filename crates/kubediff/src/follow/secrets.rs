@@ -6,8 +6,9 @@ use informer::{Informer, Object};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::{Follow, say, streams};
+use super::{Follow, streams};
 use crate::Gvk;
+use crate::text::terminal::say;
 
 /// The end of each message about Secrets that are not known.
 const SHOWN: &str = "their values in other objects are not recognised, and shown";

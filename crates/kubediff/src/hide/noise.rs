@@ -106,6 +106,17 @@ impl Noise {
         self.rules.iter_mut().for_each(|rule| rule.on = on);
     }
 
+    /// Switches rules off, so that their noise is shown. `all` comes first, wherever it stands, so that it can be combined
+    /// with single rules.
+    ///
+    /// # Errors
+    ///
+    /// When there is no rule of a name.
+    pub(crate) fn show(&mut self, rules: &[String]) -> Result<(), InvalidNoise> {
+        let (all, single): (Vec<_>, Vec<_>) = rules.iter().partition(|rule| *rule == "all");
+        all.into_iter().chain(single).try_for_each(|rule| self.adjust(&format!("-{rule}")))
+    }
+
     /// Switches several rules, as configurations say it: names separated by commas, each switched on, or off with `-` before
     /// it. `all` is every rule, `none` switches every rule off; what comes later wins.
     ///

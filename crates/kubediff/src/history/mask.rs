@@ -7,10 +7,10 @@ use kubediff_history::{Details, Error, Mask, ObjectId, Reader};
 use serde_json::Value;
 
 use crate::changes::headline::headline;
-use crate::follow::say;
 use crate::history::notes;
 use crate::model::diff::Difference;
 use crate::model::path::Path as FieldPath;
+use crate::text::terminal::say;
 use crate::{HashKey, Redacted, Secrets};
 
 impl Mask for Secrets {

@@ -10,12 +10,15 @@ use kubediff_history::{Batch, Cluster, Error, History, Mask, Number, Settings};
 use tokio::sync::watch;
 
 use crate::Secrets;
-use crate::follow::say;
 use crate::history::notes;
 use crate::history::scrub::CAUSE;
+use crate::text::terminal::say;
 
 /// Records of so long before a value became known are scrubbed.
 pub(super) const SCRUBBED: Duration = Duration::from_secs(15 * 60);
+
+/// The time between two attempts while the disk is full or another program has locked the history.
+pub(crate) const WRITE_AGAIN: Duration = Duration::from_secs(1);
 
 /// The writer of a history. Sinks note their progress through it, too.
 #[derive(Clone)]

@@ -12,30 +12,29 @@ use kubediff_history::{
 use serde_json::Value;
 
 use crate::changes::change::metadata;
-use crate::changes::merged::state;
-use crate::follow::{Inbox, Kind, RawChange, Resources, Synced, Within, say};
+use crate::changes::states::state;
+use crate::follow::{Inbox, Kind, RawChange, Resources, Synced, Within};
 use crate::history::notes;
-use crate::history::shared::{SCRUBBED, SharedHistory};
+use crate::history::shared::{SCRUBBED, SharedHistory, WRITE_AGAIN};
+use crate::text::terminal::say;
 use crate::{Change, Compared, Epoch, Gap, Origin, Profile, Redacted, Secrets, Sighting, Tally, Verb};
 use past::Past;
 
 /// Why nothing was watched before a process began.
 pub(crate) const NOT_RUNNING: &str = "kubediff did not run";
-/// A batch is committed when it has so many entries,
+/// A batch of this many entries is committed.
 const ENTRIES: usize = 1_000;
-/// or so many bytes.
+/// A batch of this many bytes is committed, even if it has fewer entries.
 const BYTES: usize = 8 << 20;
 /// Single changes are committed at once, but not more often than this: a commit costs more than most changes.
 const PACE: Duration = Duration::from_millis(200);
-/// The same where there are no changes: a start after a crash finds noise again.
+/// The shortest time between two commits of noise alone: a start after a crash finds noise again.
 const PACE_OF_NOISE: Duration = Duration::from_secs(2);
 /// The most bytes that the history takes of one object.
 const OBJECT: usize = 64 << 20;
-/// A full disk is tried again so soon.
-const FULL_AGAIN: Duration = Duration::from_secs(1);
-/// Resources that are listed so soon after the first one share its gap.
+/// Resources that are listed within this time of the first one share its gap.
 const SAME_GAP: Duration = Duration::from_secs(5);
-/// Stored states are read so many at a time.
+/// The number of stored states that are read at a time.
 const PAGE: usize = 500;
 
 /// The history of a cluster, with what waits to be committed.
@@ -160,7 +159,7 @@ impl Recorder {
                         self.history.trouble.send_replace(Some(error.to_string()));
                         say(&format!("{error}; trying again"));
                     }
-                    inbox.closed_within(FULL_AGAIN);
+                    inbox.closed_within(WRITE_AGAIN);
                 }
                 Err(error) => return Err(error),
             }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::args::{BlameArgs, BlameFormat};
 use super::error::QueryError;
 use super::fields::fields;
-use super::output::{Output, say};
+use super::output::Output;
 use super::period::date_and_time;
 use super::{names, stored};
 use crate::model::lists::Lists;
@@ -17,7 +17,7 @@ use crate::model::path::PathPattern;
 use crate::model::schema::Schemas;
 use crate::show::render::painter::{CYAN, DIM, PLAIN, Painter};
 use crate::text::table::table;
-use crate::text::terminal::{cut, escape, flow, width, wrap};
+use crate::text::terminal::{cut, escape, flow, say, width, wrap};
 
 /// A value has at least this many columns in a table.
 const LEAST: usize = 16;

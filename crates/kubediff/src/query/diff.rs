@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::args::{DiffArgs, DiffFormat};
 use super::error::QueryError;
 use super::names::Target;
-use super::output::{Output, say};
+use super::output::Output;
 use super::period::{Period, covered, date_and_time, doubts};
 use super::{names, stored};
 use crate::changes::change::WithObjects;
@@ -18,6 +18,7 @@ use crate::hide::secret::may_have_mark;
 use crate::model::diff::Difference;
 use crate::model::patch::PatchOp;
 use crate::model::path::{Path, Segment};
+use crate::text::terminal::say;
 use crate::{Change, Noise, Profile, Redacted, Schemas, Secrets, Sighting, Tally};
 
 /// The moment after a time, as exactly as the history knows times.
@@ -68,11 +69,7 @@ pub(super) fn run(args: &DiffArgs, now: &Zoned) -> Result<(), QueryError> {
 
 fn noise(args: &DiffArgs) -> Result<Noise, QueryError> {
     let mut noise = Noise::default();
-    // `all` first, so that it can be combined with single rules.
-    let (all, single): (Vec<_>, Vec<_>) = args.show.iter().partition(|rule| *rule == "all");
-    for rule in all.into_iter().chain(single) {
-        noise.adjust(&format!("-{rule}"))?;
-    }
+    noise.show(&args.show)?;
     for rule in &args.hide {
         noise.adjust(rule)?;
     }

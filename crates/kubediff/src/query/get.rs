@@ -14,12 +14,12 @@ use super::args::{GetArgs, ObjectFormat};
 use super::error::QueryError;
 use super::instant::instant;
 use super::names::{Target, definition};
-use super::output::{Output, say};
+use super::output::Output;
 use super::period::{covered, date_and_time, doubts, nothing};
 use super::stored;
 use crate::show::render::{json_pretty, yaml};
 use crate::text::table::table;
-use crate::text::terminal::escape;
+use crate::text::terminal::{escape, say};
 
 /// Objects that are read at once.
 const PAGE: usize = 500;

@@ -6,10 +6,11 @@ use kubediff_history::{ChangeRecord, Filter, Order, Page, Reader, Record, Verb};
 use super::args::{Format, LogArgs, Sort};
 use super::error::QueryError;
 use super::names::Target;
-use super::output::{Output, say};
+use super::output::Output;
 use super::period::{Period, covered};
 use super::stored;
 use crate::model::path::{Path, PathPattern};
+use crate::text::terminal::say;
 use crate::{Change, Gap};
 
 /// Records that are read at once.

@@ -10,7 +10,6 @@ use serde::Serialize;
 use super::args::ScreenArgs;
 use super::pager;
 use crate::show::render::{self, Color, Renderer};
-use crate::text::terminal::escape;
 
 /// An answer on its way. The output is complete when it is finished.
 pub(super) struct Output {
@@ -77,10 +76,4 @@ impl Output {
         pager::leave(self.pager)?;
         flushed
     }
-}
-
-/// Says something about an answer, on standard error.
-pub(super) fn say(text: &str) {
-    // Standard error may be closed; there is no other place to report to.
-    let _ = writeln!(io::stderr(), "kubediff: {}", escape(text));
 }

@@ -10,11 +10,11 @@ use kubediff_history::{Batch, Filter, History, Page, Reader, Record, Scope as Ob
 use super::args::ScrubArgs;
 use super::error::QueryError;
 use super::names::Target;
-use super::output::{Output, say};
+use super::output::Output;
 use crate::history::notes;
 use crate::history::scrub::{CAUSE, Order};
 use crate::model::path::PathPattern;
-use crate::text::terminal::escape;
+use crate::text::terminal::{escape, say};
 use crate::{HashKey, Secrets};
 
 /// How often the file, or the daemon's answer, is looked for.

@@ -6,12 +6,12 @@ use serde_json::json;
 
 use super::args::{ShowRevisionArgs, VersionFormat};
 use super::error::QueryError;
-use super::output::{Output, say};
+use super::output::Output;
 use super::period::{covered, date_and_time, nothing};
 use super::{names, stored};
 use crate::Change;
 use crate::show::render::yaml;
-use crate::text::terminal::escape;
+use crate::text::terminal::{escape, say};
 use stored::full_name;
 
 pub(super) fn run(args: &ShowRevisionArgs, now: &Zoned) -> Result<(), QueryError> {

@@ -91,29 +91,33 @@ impl Renderer {
     pub fn text(&self, change: &Change) -> String {
         let mut out = Painter::default();
         header::header(self, change, &mut out);
+        self.body(change, &mut out);
+        out.finish()
+    }
+
+    /// The lines of [`text`](Self::text) below the first one.
+    pub fn differences(&self, change: &Change) -> String {
+        let mut out = Painter::default();
+        self.body(change, &mut out);
+        out.finish()
+    }
+
+    fn body(&self, change: &Change, out: &mut Painter) {
         match change.verb {
-            Verb::Added => self.facts(change, &mut out),
-            Verb::Deleted => self.facts(change, &mut out),
+            Verb::Added | Verb::Deleted => self.facts(change, out),
             Verb::Recreated if change.diff.is_empty() => {
                 out.spaces(INDENT).put(DIM, "same content").line();
             }
             Verb::Updated if change.diff.is_empty() => {
                 out.spaces(INDENT).put(DIM, "changed, and changed back").line();
             }
-            Verb::Updated | Verb::Recreated => differences::differences(self, &change.diff, &mut out),
+            Verb::Updated | Verb::Recreated => differences::differences(self, &change.diff, out),
         }
         if self.show_dropped && !change.dropped.is_empty() {
             let rules: Vec<String> =
                 change.dropped.iter().map(|(rule, count)| format!("{rule} {count}")).collect();
             out.spaces(INDENT).put(DIM, &format!("left out: {}", rules.join(", "))).line();
         }
-        out.finish()
-    }
-
-    /// The lines of [`text`](Self::text) below the first one.
-    pub fn differences(&self, change: &Change) -> String {
-        let text = self.text(change);
-        text.split_once('\n').map(|(_, rest)| rest.to_owned()).unwrap_or_default()
     }
 
     /// The change with its summary instead of its differences.

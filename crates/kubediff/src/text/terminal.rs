@@ -2,8 +2,10 @@
 
 mod escape;
 mod flow;
+mod say;
 
 pub(crate) use escape::{
     cut, escape, is_unsafe, shorten, shorten_part, thousands, width, without_common_start, wrap,
 };
 pub(crate) use flow::flow;
+pub(crate) use say::say;

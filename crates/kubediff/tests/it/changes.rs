@@ -2,10 +2,10 @@
 
 use expect_test::expect;
 use kubediff::render::json_line;
-use kubediff::{Change, Gvk, Origin, Session, Sighting, Tally, managers};
+use kubediff::{Change, Compared, Gvk, Origin, Session, Sighting, States, Tally, Undecodable, managers};
 use serde_json::{Value, json};
 
-use crate::support::{change, deployment, edited, now, profile};
+use crate::support::{both, change, deployment, edited, now, profile};
 
 fn entry(manager: &str, time: &str, fields: &Value) -> Value {
     json!({"manager": manager, "operation": "Update", "apiVersion": "apps/v1", "time": time, "fieldsV1": fields})
@@ -76,7 +76,8 @@ fn bytes_that_are_no_json() {
     };
     let mut tally = Tally::default();
     let mut between = |old: Option<&[u8]>, new: Option<&[u8]>| {
-        Change::between_json(&sighting, old, new, &profile(), &mut tally)
+        let states = States::read(old, new)?;
+        Ok::<_, Undecodable>(Change::between(&sighting, states, 1, &profile(), &mut tally).change())
     };
     let error = between(Some(b"{"), Some(b"{}")).unwrap_err();
     expect!["the old state is undecodable: EOF while parsing an object at line 1 column 1"]
@@ -110,7 +111,8 @@ fn the_end_of_a_session() {
             observed_at: now(),
             origin: Origin::Watch,
         };
-        if let Some(change) = Change::between(&sighting, old, new, &profile(), &mut session.tally) {
+        let compared = Change::between(&sighting, both(old, new), 1, &profile(), &mut session.tally);
+        if let Some(change) = compared.change() {
             session.record(&change);
         }
     }
@@ -120,10 +122,9 @@ fn the_end_of_a_session() {
         Sighting { cluster: None, gvk: &gvk, resource: &resource, observed_at: now(), origin: Origin::Watch };
     for time in 0..40 {
         let renewed = edited(&lease, |it| it["spec"]["renewTime"] = format!("{time}+").into());
-        assert_eq!(
-            Change::between(&sighting, Some(&lease), Some(&renewed), &profile(), &mut session.tally),
-            None
-        );
+        let states = both(Some(&lease), Some(&renewed));
+        let compared = Change::between(&sighting, states, 1, &profile(), &mut session.tally);
+        assert!(matches!(compared, Compared::Noise(_)));
     }
     session.not_watched("secrets", "forbidden: the user may not list secrets in the cluster");
     session.not_watched("widgets.example.com", "not found");

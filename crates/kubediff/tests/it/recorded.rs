@@ -42,7 +42,8 @@ fn a_recorded_change_is_the_same_change() {
         let (old, new) = random::pair(&mut rng);
         let (old, new) = (object(old), object(new));
         let mut tally = Tally::default();
-        let Some(change) = Change::between(&sighting, Some(&old), Some(&new), &profile, &mut tally) else {
+        let states = crate::support::both(Some(&old), Some(&new));
+        let Some(change) = Change::between(&sighting, states, 1, &profile, &mut tally).change() else {
             continue;
         };
         let mut batch = Batch::default();

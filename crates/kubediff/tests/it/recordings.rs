@@ -57,7 +57,8 @@ fn a_recording_is_read_as_it_was_written() {
             _ => (Some(&old), Some(&new)),
         };
         let mut tally = Tally::default();
-        if let Some(mut change) = Change::between(&sighting, old, new, &profile, &mut tally) {
+        let states = crate::support::both(old, new);
+        if let Some(mut change) = Change::between(&sighting, states, 1, &profile, &mut tally).change() {
             change.merged = if rng.u8(..10) == 0 { 3 } else { 1 };
             entries.push(Entry::Change(Box::new(change)));
         }

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use kubediff::render::{Color, Renderer};
-use kubediff::{Change, Gvk, Noise, Origin, Profile, Schemas, Secrets, Sighting, Tally};
+use kubediff::{Change, Gvk, Noise, Origin, Profile, Schemas, Secrets, Sighting, States, Tally};
 use serde_json::{Value, json};
 
 /// A profile with the rules that are on by default, and a key that does not change.
@@ -38,7 +38,13 @@ pub(crate) fn change_with(
     let (gvk, resource) = gvk(new.or(old).unwrap());
     let sighting =
         Sighting { cluster: None, gvk: &gvk, resource: &resource, observed_at: now(), origin: Origin::Watch };
-    Change::between(&sighting, old, new, profile, tally)
+    Change::between(&sighting, both(old, new), 1, profile, tally).change()
+}
+
+/// States as a watch has them: from JSON.
+pub(crate) fn both(old: Option<&Value>, new: Option<&Value>) -> States {
+    let [old, new] = [old, new].map(|state| state.map(|state| serde_json::to_vec(state).unwrap()));
+    States::read(old.as_deref(), new.as_deref()).unwrap()
 }
 
 /// The same with the default profile.

@@ -6,7 +6,9 @@ use kubediff::render::{Renderer, json_line};
 use kubediff::{Change, Gap, Gvk, Noise, Origin, Profile, Session, Sighting, Tally, managers};
 use serde_json::{Value, json};
 
-use crate::support::{change, change_with, deployment, edited, now, plain, profile, rendered, renderer};
+use crate::support::{
+    both, change, change_with, deployment, edited, now, plain, profile, rendered, renderer,
+};
 
 fn at(text: &str) -> Timestamp {
     text.parse().unwrap()
@@ -341,10 +343,7 @@ fn merged(
     let (gvk, resource) = crate::support::gvk(new.or(old).unwrap());
     let sighting =
         Sighting { cluster: None, gvk: &gvk, resource: &resource, observed_at: now(), origin: Origin::Watch };
-    let bytes = |object: Option<&Value>| object.map(|object| serde_json::to_vec(object).unwrap());
-    let (old, new) = (bytes(old), bytes(new));
-    let compared = Change::between_merged(&sighting, old.as_deref(), new.as_deref(), count, profile, tally);
-    compared.unwrap().change()
+    Change::between(&sighting, both(old, new), count, profile, tally).change()
 }
 
 #[test]

@@ -8,7 +8,7 @@ use jiff::Zoned;
 
 use super::relay::Shown;
 use crate::query::args::{Query, ScreenArgs, SourceArgs};
-use crate::query::output::say;
+use crate::text::terminal::say;
 
 /// The command line of the same question in the pod, of somebody with this clock, time zone and terminal: the arguments as
 /// given, without those that are of this side.

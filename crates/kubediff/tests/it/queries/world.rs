@@ -149,8 +149,8 @@ impl World {
             origin: self.origin,
         };
         let text = |object: &Value, name: &str| object["metadata"][name].as_str().map(str::to_owned);
-        let change =
-            Change::between(&sighting, old.as_ref(), new.as_ref(), &self.profile, &mut Tally::default());
+        let states = support::both(old.as_ref(), new.as_ref());
+        let change = Change::between(&sighting, states, 1, &self.profile, &mut Tally::default()).change();
         let uid = text(last, "uid").unwrap();
         let replaced = old.as_ref().and_then(|old| text(old, "uid")).filter(|before| *before != uid);
         let body = self.profile.secrets.redact(&gvk, last.clone());
