@@ -120,7 +120,7 @@ enum Command {
         #[arg(long, value_delimiter = ',')]
         only: Vec<String>,
         /// The tests that have to find them
-        #[arg(long, value_enum, value_delimiter = ',', default_values = ["simulation", "conformance"])]
+        #[arg(long, value_enum, value_delimiter = ',', default_values = ["simulation", "core", "shards", "conformance"])]
         by: Vec<Catcher>,
         /// Run all of these tests, even after one has found the bug
         #[arg(long)]

@@ -22,6 +22,8 @@ pub(crate) enum Catcher {
     Core,
     /// The engine in the simulation
     Simulation,
+    /// The tests of informer-shards
+    Shards,
     /// The contract on the embedded API server
     Conformance,
 }
@@ -35,6 +37,7 @@ impl Catcher {
         tree.exists(match self {
             Self::Core => "crates/informer-core/tests",
             Self::Simulation => "crates/simulation/src/main.rs",
+            Self::Shards => "crates/informer-shards/tests",
             Self::Conformance => "crates/conformance/tests/testapi/main.rs",
         })
     }
@@ -52,6 +55,10 @@ impl Catcher {
             Self::Core => {
                 cargo.args(["test", "--no-run", "--package", "informer-core"]);
                 ("crates/informer-core", vec![])
+            }
+            Self::Shards => {
+                cargo.args(["test", "--no-run", "--package", "informer-shards"]);
+                ("crates/informer-shards", vec![])
             }
             Self::Simulation => {
                 cargo.args(["build", "--release", "--package", "simulation"]);
@@ -81,6 +88,7 @@ impl fmt::Display for Catcher {
         f.write_str(match self {
             Self::Core => "informer-core's tests",
             Self::Simulation => "simulation",
+            Self::Shards => "informer-shards' tests",
             Self::Conformance => "conformance",
         })
     }
