@@ -42,11 +42,6 @@ impl Builder {
         self.flag("watch-cache", on)
     }
 
-    /// How many changes of each resource the API server remembers to begin with.
-    pub fn default_watch_cache_size(self, changes: u32) -> Self {
-        self.flag("default-watch-cache-size", changes)
-    }
-
     /// How often the API server compacts etcd by itself; zero for never. By default every five minutes.
     pub fn compaction_interval(self, interval: Duration) -> Self {
         self.flag("compaction-interval", milliseconds(interval))
@@ -60,11 +55,6 @@ impl Builder {
     /// Gives kube-apiserver the flag `--name=value`, in place of ours if we set it.
     pub fn apiserver_arg(self, name: &str, value: &str) -> Self {
         self.flag("apiserver-arg", format_args!("{name}={value}"))
-    }
-
-    /// How long each server may take until it is ready. Two minutes by default; it usually needs seconds.
-    pub fn start_timeout(self, timeout: Duration) -> Self {
-        self.flag("start-timeout", milliseconds(timeout))
     }
 
     /// Shows the servers' logs on stderr instead of keeping them in the control plane's directory.

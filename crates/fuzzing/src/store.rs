@@ -260,17 +260,11 @@ impl<'c> Run<'c> {
         let (list, model_list) = (&mut self.lists[at], &mut self.model_lists[at]);
         let key = object.key();
         match self.choices.below(10) {
-            0..5 => {
-                let known = self.model.get(key).map_or(version(1), |known| known.resource_version().clone());
-                let is_kept = list.keep_unchanged(key.as_str(), &known);
-                assert_eq!(is_kept, model_list.keep(key, Some(&known), &self.model));
-            }
-            5 => assert_eq!(list.keep(key.as_str()), model_list.keep(key, None, &self.model)),
             6 => {
                 list.delete(object.clone());
                 model_list.delete(object, &self.model);
             }
-            7 => {
+            0..6 | 7 => {
                 let again = self.model.get(key).cloned().unwrap_or(object);
                 list.stage(again.clone());
                 model_list.stage(again, &self.model);

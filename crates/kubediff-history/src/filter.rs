@@ -30,7 +30,7 @@ pub struct Filter {
     pub to: Option<Timestamp>,
     /// Made by this manager, among others perhaps.
     pub manager: Option<String>,
-    /// Changes at one of these paths or below it: `spec`, `spec.containers[web]`; `[*]` stands for any element. All if empty.
+    /// Changes at one of these paths or below it: `spec`, `spec.containers[web]`. All if empty.
     pub paths: Vec<String>,
     /// Kinds of changes; all if empty.
     pub verbs: Vec<Verb>,
@@ -92,23 +92,6 @@ impl Page {
     }
 }
 
-/// Whether `path` is `wanted` or below it.
-pub(crate) fn covers(wanted: &str, path: &str) -> bool {
-    let mut rest = path;
-    let mut parts = wanted.split("[*]").peekable();
-    while let Some(part) = parts.next() {
-        let Some(after) = rest.strip_prefix(part) else { return false };
-        rest = after;
-        if parts.peek().is_some() {
-            match element(rest) {
-                Some(after) => rest = after,
-                None => return false,
-            }
-        }
-    }
-    rest.is_empty() || rest.starts_with(['.', '[', '#'])
-}
-
 /// The rest of a path that starts with `[...]`.
 pub(crate) fn element(path: &str) -> Option<&str> {
     let inside = path.strip_prefix('[')?;
@@ -120,29 +103,4 @@ pub(crate) fn element(path: &str) -> Option<&str> {
         ends
     });
     quoted.get(end?.0 + 1..)?.strip_prefix(']')
-}
-
-#[cfg(test)]
-mod tests {
-    use super::covers;
-
-    #[test]
-    fn a_path_covers_what_is_below_it() {
-        for (wanted, path, expected) in [
-            ("spec", "spec", true),
-            ("spec", "spec.replicas", true),
-            ("spec", "specification", false),
-            ("spec.replicas", "spec", false),
-            ("data", "data[\"app.yaml\"]#server.port", true),
-            ("data[\"app.yaml\"]", "data[\"app.yaml\"]#server.port", true),
-            ("containers[*].image", "containers[web].image", true),
-            ("containers[*].image", "containers[\"a]b\\\"\"].image", true),
-            ("containers[*].image", "containers[web].imagePullPolicy", false),
-            ("containers[*]", "containers[web].image", true),
-            ("containers[*]", "containers", false),
-            ("[*]", "a", false),
-        ] {
-            assert_eq!(covers(wanted, path), expected, "{wanted} covers {path}");
-        }
-    }
 }

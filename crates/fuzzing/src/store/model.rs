@@ -323,14 +323,4 @@ impl ModelList {
             }
         }
     }
-
-    pub(super) fn keep(&mut self, key: &ObjectKey, version: Option<&ResourceVersion>, model: &Model) -> bool {
-        let Some(known) = model.get(key) else { return false };
-        let is_right = version.is_none_or(|version| !self.is_restored && known.resource_version() == version);
-        if !is_right || matches!(self.said(key), Some((_, Said::Stage(_) | Said::Delete(_)))) {
-            return false;
-        }
-        self.say(key, Said::Keep);
-        true
-    }
 }

@@ -63,31 +63,6 @@ impl Replace {
         }
     }
 
-    /// Notes that the list has this version of this key. Returns whether the cache has it as well: then the object stays, and
-    /// needs neither decoding nor staging (contract L10). O(1).
-    #[must_use = "an item that is not kept must be staged"]
-    pub fn keep_unchanged(&mut self, key: &str, version: &ResourceVersion) -> bool {
-        !self.is_restored
-            && !version.is_unset()
-            && self.keep_if(key, |known| known.resource_version() == version)
-    }
-
-    /// Notes that the list has this key, at any version, so that the cached object stays. Returns whether one exists. O(1).
-    pub fn keep(&mut self, key: &str) -> bool {
-        self.keep_if(key, |_| true)
-    }
-
-    fn keep_if(&mut self, key: &str, is_right: impl FnOnce(&Object) -> bool) -> bool {
-        // An event or an earlier item has staged this key: its version decides, not the cached one.
-        if self.place(key).is_some() {
-            return false;
-        }
-        let state = self.cache.shared.read();
-        let Some((slot, _)) = state.locate(key).filter(|(_, object)| is_right(object)) else { return false };
-        self.kept.set(slot);
-        true
-    }
-
     /// Notes that the list has this key at an undecodable version, so that the cached object stays. After a restored backup
     /// this does nothing: the cached object may have a version that the restored server never had, and no later version would
     /// be newer. O(1).

@@ -70,7 +70,7 @@ impl Rig {
                             staged += 1;
                             list.stage(object);
                         }
-                        Input::Unchanged(key) => assert!(list.keep(key.as_str())),
+                        Input::Unchanged(key) => list.keep_cached(&key),
                         other => panic!("{other:?}"),
                     }
                 }

@@ -6,7 +6,7 @@ use rusqlite::{Connection, params};
 
 use super::fault::Outcome;
 use super::names::{self, Table};
-use crate::filter::{Filter, Order, covers};
+use crate::filter::{Filter, Order};
 
 /// This many versions of each name are looked up at once.
 const PART: usize = 500;
@@ -96,13 +96,10 @@ impl Candidates {
 
 /// The paths that are wanted or below a wanted one. Both may be many.
 fn paths_below(connection: &Connection, wanted: &[String]) -> Outcome<Vec<i64>> {
-    let (patterns, exact): (Vec<&str>, Vec<&str>) =
-        wanted.iter().map(String::as_str).partition(|wanted| wanted.contains("[*]"));
-    let exact: HashSet<&str> = exact.into_iter().collect();
+    let wanted: HashSet<&str> = wanted.iter().map(String::as_str).collect();
     let is_wanted = |name: &str| {
         let above = name.match_indices(['.', '[', '#']).filter_map(|(at, _)| name.get(..at));
-        above.chain([name]).any(|path| exact.contains(path))
-            || patterns.iter().any(|pattern| covers(pattern, name))
+        above.chain([name]).any(|path| wanted.contains(path))
     };
     let mut statement = connection.prepare_cached("SELECT id, name FROM paths")?;
     let mut rows = statement.query([])?;

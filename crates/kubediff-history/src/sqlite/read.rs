@@ -250,6 +250,17 @@ fn order_by(column: &str, page: &Page, limit: usize) -> String {
     format!(" ORDER BY {column} {direction} LIMIT {limit}")
 }
 
+/// A page ends after changes whose details have this many bytes, whatever its limit: details of few bytes take many times as
+/// many in memory.
+const BYTES: usize = 2 << 20;
+
+/// Changes, and the bytes of their details.
+#[derive(Default)]
+struct Found {
+    records: Vec<Record>,
+    bytes: usize,
+}
+
 /// A page of changes, and of gaps if they are asked for.
 pub(super) fn records(
     connection: &Connection,
@@ -259,7 +270,8 @@ pub(super) fn records(
     page: &Page,
 ) -> Outcome<Records> {
     let limit = page.limit.clamp(1, MOST);
-    let mut records = changes(connection, codec, lens, filter, page, limit + 1)?;
+    let Found { mut records, bytes } = changes(connection, codec, lens, filter, page, limit + 1)?;
+    let last = records.last().filter(|_| bytes >= BYTES).map(Record::number);
     if filter.gaps {
         let mut gaps = gaps(connection, &filter.scope, filter.from, filter.to, page, limit + 1)?;
         lens.gaps(&mut gaps);
@@ -270,8 +282,11 @@ pub(super) fn records(
             Order::OldestFirst => records.sort_by_key(Record::number),
         }
     }
-    let more = records.len() > limit;
-    records.truncate(limit);
+    // A page that is full of bytes ends with its last change.
+    let end = last.and_then(|last| records.iter().position(|record| record.number() == last));
+    let end = end.map_or(limit, |at| limit.min(at + 1));
+    let more = last.is_some() || records.len() > end;
+    records.truncate(end);
     Ok(Records { records, more })
 }
 
@@ -282,9 +297,10 @@ fn changes(
     filter: &Filter,
     page: &Page,
     limit: usize,
-) -> Outcome<Vec<Record>> {
-    let Named::All(mut named) = Named::find(connection, filter)? else { return Ok(Vec::new()) };
-    let Some(chosen) = Chosen::find(connection, &filter.scope)? else { return Ok(Vec::new()) };
+) -> Outcome<Found> {
+    let mut found = Found::default();
+    let Named::All(mut named) = Named::find(connection, filter)? else { return Ok(found) };
+    let Some(chosen) = Chosen::find(connection, &filter.scope)? else { return Ok(found) };
     // One object's versions are few. Otherwise the path leads, or the manager; else the planner decides.
     let leads = if chosen.objects.is_some() || named.is_empty() { None } else { Some(named.remove(0)) };
     let mut conditions = Conditions::default();
@@ -292,7 +308,6 @@ fn changes(
         conditions.and(&it.condition());
     });
     conditions.versions(&chosen, filter, leads.is_some());
-    let mut found = Vec::new();
     let Some(leads) = leads else {
         conditions.page("v.number", page);
         select(connection, codec, lens, conditions, (page, limit), &mut found)?;
@@ -301,13 +316,14 @@ fn changes(
     let start = if page.order == Order::NewestFirst { i64::MAX } else { 0 };
     let mut after = Some(page.after.map_or(start, id));
     while let Some(beyond) = after
-        && found.len() < limit
+        && found.records.len() < limit
+        && found.bytes < BYTES
     {
         let numbers;
         (numbers, after) = leads.next(connection, page.order, beyond)?;
         let mut conditions = conditions.clone();
         conditions.one_of("v.number", &numbers);
-        select(connection, codec, lens, conditions, (page, limit - found.len()), &mut found)?;
+        select(connection, codec, lens, conditions, (page, limit - found.records.len()), &mut found)?;
     }
     Ok(found)
 }
@@ -318,15 +334,19 @@ fn select(
     lens: &Lens,
     conditions: Conditions,
     (page, limit): (&Page, usize),
-    found: &mut Vec<Record>,
+    found: &mut Found,
 ) -> Outcome<()> {
     let sql = format!("{HEAD}{}{}", conditions.text, order_by("v.number", page, limit));
     // A sink asks the same again and again.
     let mut statement = connection.prepare_cached(&sql)?;
     let mut rows = statement.query(params_from_iter(conditions.parameters))?;
-    while let Some(row) = rows.next()? {
-        let change = VersionRow::read(row)?.change(connection, codec, lens)?;
-        found.extend(change.map(|change| Record::Change(Box::new(change))));
+    while found.bytes < BYTES
+        && let Some(row) = rows.next()?
+    {
+        let row = VersionRow::read(row)?;
+        let change = row.change(connection, codec, lens)?;
+        found.bytes += row.detail.length;
+        found.records.extend(change.map(|change| Record::Change(Box::new(change))));
     }
     Ok(())
 }

@@ -183,6 +183,37 @@ fn noise_is_the_current_state_and_no_change() {
     assert_eq!(reader.check().unwrap().versions, 1);
 }
 
+/// Details of many bytes take many times as many in memory.
+#[test]
+fn k5_a_page_of_large_changes_is_short_and_says_that_there_are_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut history = open(&folder.path().join("history.db"));
+    let web = object("pods", Some("shop"), "web", "1");
+    for rv in 1..=10 {
+        let mut large = change(Verb::Updated, &["helm"], &["spec"]);
+        large.diff = json!([{"path": "spec", "kind": "changed", "new": "x".repeat(500 << 10)}]);
+        commit(&mut history, [observation(&web, rv, at(0), &json!({"spec": rv}), changed(large))]);
+    }
+    let mut batch = Batch::default();
+    batch.gap(at(1), at(2), None, "a gap");
+    history.commit(&batch).unwrap();
+    let mut reader = history.reader().unwrap();
+    let filter = Filter { gaps: true, ..Filter::default() };
+    let (mut pages, mut seen) = (0, Vec::new());
+    let mut page = Page::oldest(100);
+    loop {
+        let found = reader.records(&filter, &page).unwrap();
+        pages += 1;
+        assert!(found.records.len() <= 6, "{}", found.records.len());
+        seen.extend(found.records.iter().map(|record| record.number().0));
+        if !found.more {
+            break;
+        }
+        page = page.after(Number(*seen.last().unwrap()));
+    }
+    assert_eq!((seen, pages), ((1..=11).collect(), 3));
+}
+
 #[test]
 fn retention_keeps_what_a_sink_has_not_taken_up_to_a_limit_that_it_reports() {
     let folder = tempfile::tempdir().unwrap();

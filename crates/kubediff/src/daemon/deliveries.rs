@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::ServeError;
-use super::log::SinkLog;
+use super::log::{Routed, SinkLog};
 use crate::Secrets;
 use crate::config::{Loaded, NotConnected};
 use crate::history::shared::SharedHistory;
@@ -74,6 +74,8 @@ impl Deliveries {
             writer.add_sink(name)?;
         }
         drop(writer);
+        let routed = Routed::new(&loaded.config, history.clone(), routes.clone(), secrets.clone())?;
+        let routed = Arc::new(routed);
         for (name, sink) in sinks {
             let mut connection = connections.remove(name);
             let (status, told) = watch::channel(Status::default());
@@ -84,8 +86,7 @@ impl Deliveries {
             });
             let (loaded, source) = (loaded.clone(), source.to_owned());
             let stop = deliveries.stop.clone();
-            let log =
-                SinkLog::new(name, sink, history.clone(), routes.clone(), secrets.clone(), stop.clone())?;
+            let log = SinkLog::new(name, history.clone(), routed.clone(), stop.clone());
             let (name, sink) = (name.clone(), sink.clone());
             let mut learnt = learnt.clone();
             deliveries.tasks.spawn(async move {

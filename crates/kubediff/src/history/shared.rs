@@ -145,7 +145,7 @@ impl SharedHistory {
         Ok(true)
     }
 
-    pub(super) fn grown(&self, number: Number) {
+    pub(crate) fn grown(&self, number: Number) {
         self.newest.send_if_modified(|newest| {
             let grows = number.0 > *newest;
             *newest = number.0.max(*newest);

@@ -1,5 +1,7 @@
 //! Documents inside strings: ConfigMaps are full of them.
 
+mod yaml;
+
 use serde_json::{Map, Value};
 
 /// A text longer than this is compared by lines: reading it as YAML would take longer than anybody gains by it.
@@ -51,7 +53,7 @@ fn json(text: &str) -> Option<Value> {
 
 /// Documents that are maps or lists. Empty ones say nothing.
 fn yaml(text: &str) -> Option<Vec<Value>> {
-    let mut values: Vec<Value> = serde_saphyr::from_multiple(text).ok()?;
+    let mut values = yaml::read(text)?;
     values.retain(|value| !value.is_null());
     let is_document = |value: &Value| (value.is_object() || value.is_array()) && is_flat(value, MAX_DEPTH);
     (!values.is_empty() && values.iter().all(is_document)).then_some(values)

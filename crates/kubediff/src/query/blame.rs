@@ -56,7 +56,8 @@ pub(super) fn run(args: &BlameArgs, now: &Zoned) -> Result<(), QueryError> {
     output.finish()?;
     shown?;
     if let (Some(path), true) = (&args.path, blame.fields.is_empty()) {
-        say(&format!("{} has and had nothing at {path}", found.target));
+        let large = if path.contains('#') { ", unless it is in a document of more than 256 KiB" } else { "" };
+        say(&format!("{} has and had nothing at {path}{large}", found.target));
     }
     Ok(())
 }

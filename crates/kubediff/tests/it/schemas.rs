@@ -97,6 +97,27 @@ async fn a_custom_list_by_several_keys_together() {
     );
 }
 
+/// An element without any key, which the API takes, costs the others their names no more.
+#[tokio::test]
+async fn k2_an_element_whose_keys_are_empty_has_the_empty_name() {
+    let mut list = routes();
+    list["items"]["properties"]["path"].as_object_mut().unwrap().remove("default");
+    let schemas = schemas(&list).await;
+    let gate = |weight| {
+        gate(&json!([{"host": "a.io", "path": "/cart", "weight": weight}, {"host": "", "weight": weight}]))
+    };
+    check(
+        &schemas,
+        &Gvk::new("example.com/v1", "Gate"),
+        &gate(1),
+        &gate(2),
+        &expect![[r#"
+            ~ spec.routes[a.io,/cart].weight: 1 -> 2
+            ~ spec.routes[""].weight: 1 -> 2
+        "#]],
+    );
+}
+
 #[tokio::test]
 async fn a_set_has_no_order() {
     let set = json!({"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}});

@@ -149,14 +149,14 @@ fn text(key: Key, element: &Value) -> Option<String> {
     joined(parts.collect::<Option<_>>()?)
 }
 
-/// The same by the fields that the schema names. An absent one is a key, too.
+/// The same by the fields that the schema names. An absent one is a key, too, and so are empty ones.
 fn text_of(keys: &[ListKey], element: &Value) -> Option<String> {
     let element = element.as_object()?;
     let parts = keys.iter().map(|ListKey { name, default }| {
         let value = element.get(name).filter(|value| !value.is_null()).or(default.as_ref());
         value.map_or_else(|| Some(String::new()), part)
     });
-    joined(parts.collect::<Option<_>>()?)
+    Some(joined(parts.collect::<Option<_>>()?).unwrap_or_default())
 }
 
 fn part(value: &Value) -> Option<String> {

@@ -1,0 +1,348 @@
+//! The history as all sinks read it: each record is read, masked, routed and written out once for all of them.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use jiff::Timestamp;
+use kubediff_delivery::{Entry, Record as Parcelled};
+use kubediff_history::{
+    At, ChangeRecord, Error, Filter, Gap, Ids, Number, ObjectId, Page, Reader, Record, Scope, Scrubbed,
+};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use crate::config::{Config, Format, Severity, Sink};
+use crate::history::shared::SharedHistory;
+use crate::route::Routes;
+use crate::show::render::{self, Renderer, plain};
+use crate::text::terminal::say;
+use crate::{Change, Redacted, Secrets, Verb};
+
+/// The most records that are read at a time.
+const MOST: usize = 50;
+/// The overhead of a record besides its texts, in bytes.
+const OVERHEAD: usize = 256;
+/// How wide the lines of differences are, in columns.
+const WIDTH: usize = 100;
+
+/// What all sinks read. One of them reads at a time: a record may take a hundred times its bytes while it is made.
+pub(in crate::daemon) struct Routed {
+    history: SharedHistory,
+    reading: Mutex<Reading>,
+    routes: Arc<Routes>,
+    secrets: Secrets,
+    ids: Ids,
+    newest: watch::Receiver<u64>,
+    /// The sinks that take the envelope of arriqaaq/kubediff, which has objects and no gaps.
+    envelopes: BTreeMap<String, EnvelopeMode>,
+}
+
+struct Reading {
+    reader: Reader,
+    /// The page that was read last. The sinks that follow it find it here.
+    last: Option<Arc<RoutedPage>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct EnvelopeMode {
+    with_differences: bool,
+}
+
+/// Some records in a row.
+pub(super) struct RoutedPage {
+    after: u64,
+    edition: u64,
+    pub(super) records: Vec<RoutedRecord>,
+    /// Everything up to this number was looked at.
+    pub(super) through: u64,
+}
+
+/// A record as each sink that a route leads to gets it.
+pub(super) struct RoutedRecord {
+    pub(super) number: u64,
+    parcels: Vec<(String, Parcelled)>,
+}
+
+impl RoutedRecord {
+    /// The record for this sink, if a route leads to it.
+    pub(super) fn of(&self, sink: &str) -> Option<&Parcelled> {
+        self.parcels.iter().find(|(name, _)| name == sink).map(|(_, parcelled)| parcelled)
+    }
+}
+
+impl Routed {
+    /// # Errors
+    ///
+    /// When the history cannot be read.
+    pub(in crate::daemon) fn new(
+        config: &Config,
+        history: SharedHistory,
+        routes: Arc<Routes>,
+        secrets: Secrets,
+    ) -> Result<Self, Error> {
+        let envelope = |sink: &Sink| match sink {
+            Sink::Webhook(webhook) => match webhook.format {
+                Format::ArriqaaqWatch => Some(EnvelopeMode { with_differences: false }),
+                Format::ArriqaaqDiff => Some(EnvelopeMode { with_differences: true }),
+                Format::Plain | Format::CloudEvents => None,
+            },
+            _ => None,
+        };
+        let envelopes = config.sinks.iter().filter_map(|(name, sink)| Some((name.clone(), envelope(sink)?)));
+        let mut reader = history.lock().reader()?;
+        // A value may have become known since it was recorded.
+        reader.mask(Arc::new(secrets.clone()));
+        let ids = reader.ids()?;
+        let newest = history.newest();
+        let reading = Mutex::new(Reading { reader, last: None });
+        Ok(Self { envelopes: envelopes.collect(), history, reading, routes, secrets, ids, newest })
+    }
+
+    /// The number of what has become known so far that must not be sent.
+    pub(super) fn edition(&self) -> u64 {
+        self.secrets.edition() + self.history.scrubs()
+    }
+
+    /// Asks the history about something else. Blocks.
+    pub(super) fn ask<T>(&self, question: impl FnOnce(&mut Reader) -> Result<T, Error>) -> Result<T, Error> {
+        question(&mut self.reading().reader)
+    }
+
+    fn reading(&self) -> MutexGuard<'_, Reading> {
+        self.reading.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A page that begins after this number, or before it. Blocks.
+    pub(super) fn page(&self, after: u64) -> Result<Arc<RoutedPage>, Error> {
+        let mut reading = self.reading();
+        let edition = self.edition();
+        let has =
+            |page: &Arc<RoutedPage>| page.edition == edition && page.after <= after && after < page.through;
+        if let Some(page) = reading.last.clone().filter(has) {
+            return Ok(page);
+        }
+        // Its memory is free before the next one takes some.
+        reading.last = None;
+        // Taken before reading: whatever has this number or a smaller one is found.
+        let newest = *self.newest.borrow();
+        let page = Page::oldest(MOST).after(Number(after));
+        let found = reading.reader.records(&Filter { gaps: true, ..Filter::default() }, &page)?;
+        let mut through = after;
+        let mut records = Vec::new();
+        for record in found.records {
+            through = record.number().0;
+            records.push(self.route(&mut reading.reader, record)?);
+        }
+        if !found.more {
+            through = through.max(newest);
+        }
+        let page = Arc::new(RoutedPage { after, edition, records, through });
+        reading.last = Some(page.clone());
+        Ok(page)
+    }
+
+    /// The record of this number, if it still exists. Blocks.
+    pub(super) fn one(&self, number: u64) -> Result<Option<RoutedRecord>, Error> {
+        let mut reading = self.reading();
+        let page = Page::oldest(1).after(Number(number.saturating_sub(1)));
+        let found = reading.reader.records(&Filter { gaps: true, ..Filter::default() }, &page)?.records.pop();
+        let found = found.filter(|found| found.number().0 == number);
+        found.map(|found| self.route(&mut reading.reader, found)).transpose()
+    }
+
+    fn route(&self, reader: &mut Reader, record: Record) -> Result<RoutedRecord, Error> {
+        let number = record.number().0;
+        let parcels = match record {
+            Record::Change(change) => self.change(reader, *change)?,
+            Record::Gap(gap) => self.gap(&gap),
+            Record::Scrubbed(scrubbed) => self.scrubbed(&scrubbed),
+        };
+        Ok(RoutedRecord { number, parcels })
+    }
+
+    fn change(
+        &self,
+        reader: &mut Reader,
+        mut record: ChangeRecord,
+    ) -> Result<Vec<(String, Parcelled)>, Error> {
+        let number = record.number.unwrap_or_default();
+        let order = order_of(&record);
+        // To read and unpack both states costs more than all the rest, and an update says what differs by itself.
+        let has_all =
+            record.verb == Verb::Updated && self.envelopes.is_empty() && !self.routes.need_objects();
+        let (old, new) = if has_all { (None, None) } else { objects(reader, &record)? };
+        let diff = record.diff.take();
+        let bare = record.clone();
+        record.diff = diff;
+        let change = Change::of_record(record).or_else(|error| {
+            // A record of another version of kubediff is sent without its differences.
+            say(&format!("sinks: {error}"));
+            Change::of_record(ChangeRecord { key: None, ..bare })
+        });
+        let Ok(mut change) = change else { return Ok(Vec::new()) };
+        (change.old, change.new) = (old, new);
+        let deliveries = self.routes.of(&change);
+        if deliveries.is_empty() {
+            return Ok(Vec::new());
+        }
+        let renderer = Renderer { width: WIDTH, ..Renderer::default() };
+        let details: Box<str> = plain(&renderer.differences(&change)).into();
+        let subject = match &change.object.namespace {
+            Some(namespace) => format!("{} {namespace}/{}", change.object.gvk.kind, change.object.name),
+            None => format!("{} {}", change.object.gvk.kind, change.object.name),
+        };
+        let mut bodies: Vec<((Severity, Option<EnvelopeMode>), Bytes)> = Vec::new();
+        let mut parcels = Vec::new();
+        for delivery in deliveries {
+            let form = match self.envelopes.get(delivery.sink) {
+                None => (delivery.severity, None),
+                envelope => (Severity::default(), envelope.copied()),
+            };
+            let made = bodies.iter().find(|(known, _)| *known == form).map(|(_, body)| body.clone());
+            let body = made.unwrap_or_else(|| {
+                let body = Bytes::from(body(&change, form));
+                bodies.push((form, body.clone()));
+                body
+            });
+            let texts = Texts {
+                subject: subject.as_str().into(),
+                summary: delivery.text.into_inner().into(),
+                details: details.clone(),
+                body,
+            };
+            let parcelled = self.parcelled(number.0, order, change.observed_at, texts);
+            parcels.push((delivery.sink.to_owned(), parcelled));
+        }
+        Ok(parcels)
+    }
+
+    fn gap(&self, gap: &Gap) -> Vec<(String, Parcelled)> {
+        // A daemon may watch one object of a resource: `deployments.apps/cart`.
+        let resource = gap.resource.as_deref().and_then(|name| name.split('/').next());
+        let what = gap.resource.as_deref().unwrap_or("everything");
+        let (from, to) = (gap.from, gap.to);
+        let body = json!({
+            "number": gap.number, "change": "gap", "from": from, "to": to, "resource": gap.resource,
+            "cause": gap.reason,
+        });
+        let summary = format!("{what} was not watched from {from:.0} to {to:.0}: {}", gap.reason);
+        self.told(gap.number, to, resource, Texts::of(&format!("gap {what}"), summary, &body))
+    }
+
+    fn scrubbed(&self, scrubbed: &Scrubbed) -> Vec<(String, Parcelled)> {
+        let Scrubbed { number, at, from, to, masked, cause } = scrubbed;
+        let summary = format!(
+            "{masked} versions from number {from} to {to} were masked: {cause}; what was sent of them may have values that must not be known"
+        );
+        let body = json!({
+            "number": number, "change": "scrubbed", "at": at, "from": from, "to": to, "masked": masked, "cause": cause,
+        });
+        self.told(*number, *at, None, Texts::of("scrubbed", summary, &body))
+    }
+
+    /// For the sinks that could have got a change of the resource, or of everything. Gaps and scrubs are in order among each
+    /// other.
+    fn told(
+        &self,
+        number: Number,
+        time: Timestamp,
+        resource: Option<&str>,
+        texts: Texts,
+    ) -> Vec<(String, Parcelled)> {
+        let sinks = self.routes.of_gap(resource).into_iter();
+        let sinks = sinks.filter(|sink| !self.envelopes.contains_key(*sink));
+        sinks
+            .map(|sink| (sink.to_owned(), self.parcelled(number.0, NO_OBJECT, time, texts.clone())))
+            .collect()
+    }
+
+    fn parcelled(&self, number: u64, order: Order, time: Timestamp, texts: Texts) -> Parcelled {
+        let Order { object, namespace } = order;
+        let Texts { subject, summary, details, body } = texts;
+        let bytes = OVERHEAD + subject.len() + summary.len() + details.len() + body.len();
+        let id = self.ids.of(Number(number)).into();
+        let entry = Entry { number, object, namespace, bytes };
+        Parcelled { entry, id, time, subject, summary, details, body }
+    }
+}
+
+/// A record in words, and in its format.
+#[derive(Clone)]
+struct Texts {
+    subject: Box<str>,
+    summary: Box<str>,
+    details: Box<str>,
+    body: Bytes,
+}
+
+impl Texts {
+    fn of(subject: &str, summary: String, body: &Value) -> Self {
+        let body = render::json(body).unwrap_or_default().into_bytes().into();
+        Self { subject: subject.into(), summary: summary.into(), details: Box::default(), body }
+    }
+}
+
+fn body(change: &Change, (severity, envelope): (Severity, Option<EnvelopeMode>)) -> Vec<u8> {
+    if let Some(EnvelopeMode { with_differences }) = envelope {
+        return change.envelope(with_differences).into_inner();
+    }
+    let mut body = serde_json::to_value(change).unwrap_or_default();
+    body["severity"] = severity.as_str().into();
+    render::json(&body).unwrap_or_default().into_bytes()
+}
+
+/// The state before, and after.
+type States = (Option<Redacted<Value>>, Option<Redacted<Value>>);
+
+/// The states as far as the history has them.
+fn objects(reader: &mut Reader, record: &ChangeRecord) -> Result<States, Error> {
+    let gvk = &record.object.gvk;
+    let scope = Scope {
+        group: Some(gvk.group.clone()),
+        resource: Some(record.object.resource.clone()),
+        uid: Some(record.object.uid.clone()),
+        ..Scope::default()
+    };
+    let incarnations = reader.incarnations(&scope)?;
+    let Some(incarnation) = incarnations.last() else { return Ok((None, None)) };
+    let mut version = |at: &At| -> Result<_, Error> {
+        let found = reader.version(incarnation, at)?;
+        Ok(found.map(|version| Redacted::vouched(version.body.value())))
+    };
+    let number = record.number.unwrap_or_default();
+    let now = version(&At::Number(number))?;
+    Ok(match record.verb {
+        Verb::Deleted => (now, None),
+        // Noise in between has no version, so the resourceVersion before may have none.
+        Verb::Updated => (version(&At::Before(number))?, now),
+        _ => (None, now),
+    })
+}
+
+/// Hashes of an object and its namespace.
+#[derive(Clone, Copy)]
+struct Order {
+    object: u64,
+    namespace: u64,
+}
+
+/// Of gaps and of objects without a namespace, which are in order among each other.
+const NO_OBJECT: Order = Order { object: 0, namespace: 0 };
+
+/// Records of one name are delivered in order, whatever the incarnation.
+fn order_of(record: &ChangeRecord) -> Order {
+    let ObjectId { gvk, resource, namespace, name, .. } = &record.object;
+    let object = fnv_1a(&[&gvk.group, resource, namespace.as_ref().unwrap_or(name), name]);
+    Order {
+        object,
+        namespace: namespace.as_ref().map_or(NO_OBJECT.namespace, |namespace| fnv_1a(&[namespace])),
+    }
+}
+
+fn fnv_1a(parts: &[&str]) -> u64 {
+    let bytes = parts.iter().flat_map(|part| part.bytes().chain([0]));
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}

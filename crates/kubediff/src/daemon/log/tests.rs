@@ -1,0 +1,127 @@
+//! Several sinks on one history.
+
+use kubediff_history::{Batch, Body, Cluster, Observation, Settings, What};
+
+use super::*;
+use crate::config::Config;
+use crate::hide::noise::Tally;
+use crate::route::Routes;
+use crate::{Change, Gvk, Origin, Profile, Schemas, Secrets, Sighting, States};
+
+/// A history of updates of config maps: one in each namespace.
+struct World {
+    _folder: tempfile::TempDir,
+    history: SharedHistory,
+    secrets: Secrets,
+}
+
+impl World {
+    fn new(namespaces: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let cluster = Cluster { uid: "1".to_owned(), name: None };
+        let path = folder.path().join("history.db");
+        let history = SharedHistory::open(&path, &cluster, &Settings::default()).unwrap();
+        let secrets = Secrets::with_key([7; 32]);
+        let world = Self { _folder: folder, history, secrets };
+        namespaces.iter().for_each(|namespace| world.record(namespace));
+        world
+    }
+
+    fn record(&self, namespace: &str) {
+        let state = |value: &str| {
+            let uid = format!("uid-{namespace}");
+            let metadata = serde_json::json!({"namespace": namespace, "name": "c", "uid": uid, "resourceVersion": value});
+            let state = serde_json::json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"k": value}});
+            state.to_string()
+        };
+        let sighting = Sighting {
+            cluster: None,
+            gvk: &Gvk::new("v1", "ConfigMap"),
+            resource: "configmaps",
+            observed_at: "2026-11-26T12:00:00Z".parse().unwrap(),
+            origin: Origin::Watch,
+        };
+        let profile = Profile {
+            noise: crate::Noise::default(),
+            secrets: self.secrets.clone(),
+            schemas: Schemas::default(),
+        };
+        let states = States::read(Some(state("1").as_bytes()), Some(state("2").as_bytes())).unwrap();
+        let change = Change::between(&sighting, states, 1, &profile, &mut Tally::default()).change().unwrap();
+        let mut batch = Batch::default();
+        let record = change.to_record().unwrap();
+        batch.observe(Observation {
+            record,
+            body: Body::redacted(state("2")),
+            what: What::Change,
+            replaces: None,
+        });
+        let number = self.history.lock().commit(&batch).unwrap();
+        self.history.grown(number);
+    }
+
+    fn logs<const N: usize>(&self, sinks: [&str; N], config: &str) -> [SinkLog; N] {
+        let config = Config::of_text(config, "kubediff.yaml").unwrap().config;
+        let routes = Arc::new(Routes::new(&config).unwrap());
+        let routed = Routed::new(&config, self.history.clone(), routes, self.secrets.clone()).unwrap();
+        let routed = Arc::new(routed);
+        sinks.map(|name| SinkLog::new(name, self.history.clone(), routed.clone(), CancellationToken::new()))
+    }
+}
+
+fn config() -> &'static str {
+    "history: {path: history.db}\n\
+     sinks: {a: {file: {path: a}}, b: {file: {path: b}}, all: {file: {path: c}}}\n\
+     routes:\n\
+     - {match: {namespaces: [a]}, sinks: [a], continue: true}\n\
+     - {match: {namespaces: [b]}, sinks: [b], severity: critical, continue: true}\n\
+     - {sinks: [all]}\n"
+}
+
+fn numbers(page: &Page) -> Vec<u64> {
+    page.records.iter().map(|record| record.entry.number).collect()
+}
+
+#[test]
+fn each_sink_gets_its_records_and_the_history_is_read_once_for_all() {
+    let world = World::new(&["a", "b", "a"]);
+    let [a, b, all] = world.logs(["a", "b", "all"], config());
+    let first = a.routed.page(0).unwrap();
+    let pages = [&a, &b, &all].map(|log| log.page(0, 50, usize::MAX).unwrap());
+    assert_eq!(pages.each_ref().map(numbers), [vec![1, 3], vec![2], vec![1, 2, 3]]);
+    assert_eq!(pages.each_ref().map(|page| page.through), [3, 3, 3]);
+    // Nothing was read again, not even by a sink that is in the middle of the page.
+    assert!(Arc::ptr_eq(&first, &b.routed.page(1).unwrap()));
+    let [of_b, of_all] =
+        [&pages[1], &pages[2]].map(|page| String::from_utf8_lossy(&page.records[0].body).into_owned());
+    assert!(
+        of_b.contains(r#""severity":"critical""#) && of_all.contains(r#""severity":"info""#),
+        "{of_b} {of_all}"
+    );
+}
+
+#[test]
+fn a_sink_takes_a_part_of_a_page_and_goes_on_from_there() {
+    let world = World::new(&["a", "b", "a", "a"]);
+    let [all] = world.logs(["all"], config());
+    let page = all.page(0, 2, usize::MAX).unwrap();
+    assert_eq!((numbers(&page), page.through), (vec![1, 2], 2));
+    let page = all.page(2, 50, 1).unwrap();
+    assert_eq!((numbers(&page), page.through), (vec![3], 3));
+    // One record is given however large it is.
+    let page = all.page(3, 1, 1).unwrap();
+    assert_eq!((numbers(&page), page.through), (vec![4], 4));
+}
+
+#[test]
+fn k3_records_are_read_again_when_there_is_more_to_hide_or_more_to_read() {
+    let world = World::new(&["a"]);
+    let [a] = world.logs(["a"], config());
+    let first = a.routed.page(0).unwrap();
+    world.record("a");
+    // The page has its records still; the next one has the new record.
+    assert_eq!(numbers(&a.page(1, 50, usize::MAX).unwrap()), [2]);
+    assert_eq!(numbers(&a.page(0, 50, usize::MAX).unwrap()), [1, 2]);
+    assert!(world.history.scrub_by(&world.secrets, &[], &|| false).unwrap());
+    assert!(!Arc::ptr_eq(&first, &a.routed.page(0).unwrap()));
+}
