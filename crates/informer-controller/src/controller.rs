@@ -76,8 +76,8 @@ pub use runnable::Runnable;
 ///
 /// Each reconciliation runs in a span of [`tracing`], `reconcile`, of the level INFO. Its fields are `controller`, `key`, `causes`,
 /// `attempt` (1, and one more for each failure in a row) and `result`. Log lines of the reconciler are in it. At its end comes
-/// an event of the level DEBUG with the duration. A failure is a WARN with `error`, `attempt` and `retry_in`, a repetition of the same error a
-/// DEBUG. A subscriber of the program sends the spans wherever it likes, such as `tracing_opentelemetry::layer()` to OpenTelemetry:
+/// an event of the level DEBUG with the duration. A failure is a WARN with `error`, `attempt` and `retry_in`, one that gives up an ERROR, a
+/// repetition of the same error a DEBUG. A subscriber of the program sends the spans wherever it likes, such as `tracing_opentelemetry::layer()` to OpenTelemetry:
 ///
 /// ```no_run
 /// use opentelemetry::trace::TracerProvider;

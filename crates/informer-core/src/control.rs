@@ -146,10 +146,11 @@ impl Control {
         self.queue.forget(now, key);
     }
 
-    /// Starts or continues.
-    pub fn resume(&mut self) {
+    /// Starts or continues. Keys that wait already count as added now: nobody was to take them before.
+    pub fn resume(&mut self, now: Time) {
         if self.phase == Phase::Paused {
             self.phase = Phase::Running;
+            self.queue.count_from(now);
         }
     }
 

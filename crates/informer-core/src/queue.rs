@@ -115,6 +115,8 @@ pub struct Queue<K> {
     stage: Stage,
     /// The latest time that it was passed.
     now: u64,
+    /// Waiting before this time is not measured.
+    counted_from: u64,
     adds: u64,
     retries: u64,
     queue_duration: Histogram,
@@ -139,6 +141,7 @@ impl<K: Clone + Eq + Hash> Queue<K> {
             in_process: InProcess::new(hashes.clone()),
             stage: Stage::Open,
             now: 0,
+            counted_from: 0,
             adds: 0,
             retries: 0,
             queue_duration: Histogram::default(),
@@ -192,9 +195,16 @@ impl<K: Clone + Eq + Hash> Queue<K> {
         let now = self.advance_to(now);
         let Popped { hash, priority, item } = self.lanes.pop()?;
         let Waiting { key, joined, waited, marks } = item;
-        self.queue_duration.observe(Duration::from_nanos(now.saturating_sub(joined)) + seconds(waited));
+        let before = if joined < self.counted_from { Duration::ZERO } else { seconds(waited) };
+        let since = joined.max(self.counted_from);
+        self.queue_duration.observe(Duration::from_nanos(now.saturating_sub(since)) + before);
         self.in_process.insert(hash, Running { key: key.clone(), began: now, again: None });
         Some(Taken { key, priority, marks })
+    }
+
+    /// The time that items have waited before is not measured: nobody was to take them.
+    pub fn count_from(&mut self, now: Time) {
+        self.counted_from = self.advance_to(now);
     }
 
     /// Forgets an item that waits. One that is in process stays.

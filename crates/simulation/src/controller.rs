@@ -101,7 +101,7 @@ impl Controller {
         let workers = usize::from(workers);
         let mut control = Control::new(Queue::new(&Config::default()));
         control.set_workers(workers);
-        control.resume();
+        control.resume(Time::ZERO);
         Some(Self {
             fanout: engine.fanout().clone(),
             subscriber,
@@ -235,9 +235,9 @@ impl Controller {
         self.control.pause();
     }
 
-    pub(crate) fn resume(&mut self) {
+    pub(crate) fn resume(&mut self, now: Time) {
         self.is_paused = false;
-        self.control.resume();
+        self.control.resume(now);
     }
 
     pub(crate) fn deadline(&self, now: Time) -> Option<Time> {

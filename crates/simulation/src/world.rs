@@ -549,7 +549,7 @@ impl<'a> World<'a> {
                 }
             }
             Step::Pause => self.mine.controller.iter_mut().for_each(Controller::pause),
-            Step::Resume => self.mine.controller.iter_mut().for_each(Controller::resume),
+            Step::Resume => self.mine.controller.iter_mut().for_each(|it| it.resume(self.now)),
             Step::Snapshot => self.mine.content.keep_snapshot(),
             Step::Index => self.mine.content.toggle_index(),
             Step::Forget => self.server.forget(),

@@ -117,17 +117,17 @@ fn program(config: Config, cloud: impl Cloud) -> Result<(Program, Runnable), Box
 #[tokio::main]
 async fn main() -> Result<(), BoxError> {
     tracing_subscriber::fmt::init();
-    let config = Config::infer().await?;
     let cloud = Folder("/tmp/buckets".into());
     if std::env::args().any(|argument| argument == "--manifests") {
-        let (controller, _) = buckets(&SharedInformerFactory::new(config)?, cloud);
+        let nowhere = Config::new("http://localhost".parse()?);
+        let (controller, _) = buckets(&SharedInformerFactory::new(nowhere)?, cloud);
         for object in [controller.rules().to_objects(), vec![json!(Bucket::crd())]].concat() {
             println!("{object:#}");
         }
         return Ok(());
     }
     let address = std::env::var("LISTEN").unwrap_or("0.0.0.0:8080".into());
-    let (program, controller) = program(config, cloud)?;
+    let (program, controller) = program(Config::infer().await?, cloud)?;
     let program = program.listen(address.parse::<SocketAddr>()?)?;
     Ok(program.run([controller]).await?)
 }

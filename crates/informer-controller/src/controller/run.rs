@@ -156,7 +156,7 @@ pub(super) async fn run<T: View>(
     };
     loop {
         tracing::info!(controller = %this.name, "reconciling");
-        this.inbox.control().resume();
+        this.inbox.control().resume(inbox.now());
         let loss = match this.reconcile(&mut until, &term).await {
             Ok(Some(loss)) => loss,
             ended => {
@@ -358,9 +358,8 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
                 (Ending::Again, End::Again(delay, again(&work, Trigger::Again)))
             }
             Ended::Returned(Err(failure)) if failure.gives_up() => {
-                tracing::error!(parent: told.span(), error = %failure, "given up until the next change");
-                self.settled(key);
-                error = Some(failure.to_string());
+                self.failures.give_up(&told, key, error.insert(failure.to_string()));
+                self.retries.settled(key);
                 (Ending::GaveUp, End::Settled)
             }
             Ended::Returned(Err(failure)) => match failure.not_now() {

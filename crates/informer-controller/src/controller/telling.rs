@@ -45,15 +45,27 @@ pub(super) struct Failures(HashMap<ObjectKey, u64>);
 
 impl Failures {
     pub(super) fn tell(&mut self, told: &Told, key: &ObjectKey, error: &str, retry_in: Duration) {
+        let attempt = told.attempt;
+        if self.is_new(key, error) {
+            tracing::warn!(parent: &told.span, error, attempt, ?retry_in, "failed; tried again later");
+        } else {
+            tracing::debug!(parent: &told.span, error, attempt, ?retry_in, "failed as before; tried again later");
+        }
+    }
+
+    pub(super) fn give_up(&mut self, told: &Told, key: &ObjectKey, error: &str) {
+        if self.is_new(key, error) {
+            tracing::error!(parent: &told.span, error, "given up until the next change");
+        } else {
+            tracing::debug!(parent: &told.span, error, "given up as before, until the next change");
+        }
+    }
+
+    fn is_new(&mut self, key: &ObjectKey, error: &str) -> bool {
         let mut hasher = DefaultHasher::new();
         error.hash(&mut hasher);
         let hash = hasher.finish();
-        let attempt = told.attempt;
-        if self.0.insert(key.clone(), hash) == Some(hash) {
-            tracing::debug!(parent: &told.span, error, attempt, ?retry_in, "failed as before; tried again later");
-        } else {
-            tracing::warn!(parent: &told.span, error, attempt, ?retry_in, "failed; tried again later");
-        }
+        self.0.insert(key.clone(), hash) != Some(hash)
     }
 
     pub(super) fn settled(&mut self, key: &ObjectKey) {

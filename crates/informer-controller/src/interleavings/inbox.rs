@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use informer::{Object, ObjectKey, ResourceVersion};
+use informer_core::Time;
 use informer_core::control::{CacheStates, Control, Step};
 use informer_core::queue::{Config, Queue};
 use loom::future::block_on;
@@ -16,7 +17,7 @@ use crate::trigger::Trigger;
 fn inbox() -> Arc<Inbox> {
     let mut control = Control::new(Queue::new(&Config::default()));
     control.set_workers(8);
-    control.resume();
+    control.resume(Time::ZERO);
     Arc::new(Inbox::new(control))
 }
 

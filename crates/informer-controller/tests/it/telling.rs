@@ -4,8 +4,10 @@ use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use informer_controller::{Context, Controller, Outcome};
+use informer_controller::{Context, Controller, Failure, Outcome};
 use k8s_openapi::api::core::v1::ConfigMap;
+use serde_json::json;
+use testapi::Patch;
 use tracing::field::{Field, Visit};
 use tracing::instrument::WithSubscriber;
 use tracing::span::{Attributes, Id, Record};
@@ -102,6 +104,25 @@ async fn a_reconciliation_is_a_span_and_a_failure_is_a_warning_once() {
     assert_eq!(repeated.count(), 1);
     let ended = about(&lines, "DEBUG").into_iter().filter(|line| line.contains("reconciled result="));
     assert_eq!(ended.filter(|line| line.contains("duration=")).count(), 4, "{lines:#?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reason_to_give_up_is_an_error_once() {
+    let log = Log::default();
+    let world = Wireless::with(&maps(), [map("shop", "a")]);
+    let informer = world.factory().informer::<ConfigMap>();
+    let (stop, stopped) = Stop::pair();
+    let reconcile = async |_: Context<ConfigMap>| Err(Failure::give_up("the name is malformed"));
+    let run = Controller::new("test", &informer).until(stopped).run(world.client(), reconcile);
+    let running = tokio::spawn(run.with_subscriber(log.clone()));
+    pass(Duration::from_secs(10)).await;
+    world.0.patch(&maps(), "shop", "a", &Patch::Merge(json!({ "data": { "of": "changed" } }))).unwrap();
+    pass(Duration::from_secs(10)).await;
+    stop.and_wait(running).await.unwrap();
+    let lines = log.take();
+    assert_eq!(about(&lines, "record"), [r#"record result="gave_up""#; 2]);
+    let errors = about(&lines, "ERROR");
+    assert!(errors.len() == 1 && errors[0].contains("the name is malformed"), "{errors:#?}");
 }
 
 #[tokio::test(start_paused = true)]

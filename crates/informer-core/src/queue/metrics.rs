@@ -22,7 +22,7 @@ pub struct Metrics {
     pub adds: u64,
     /// Delayed adds (`workqueue_retries_total`), those that changed nothing included.
     pub retries: u64,
-    /// The time from an add until the item was taken (`workqueue_queue_duration_seconds`). A delay is not part of it.
+    /// The time from an add until the item was taken (`workqueue_queue_duration_seconds`). A delay is not part of it, nor the time before a controller begins.
     pub queue_duration: Histogram,
     /// The time from then until the item was done (`workqueue_work_duration_seconds`).
     pub work_duration: Histogram,

@@ -1,6 +1,7 @@
 //! Writes without an answer, as caches reflect them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use informer_core::control::{CacheStates, Control, End, Found, OwnWrite, Step, Work};
 use informer_core::queue::{LOW_PRIORITY, Queue};
@@ -58,11 +59,23 @@ fn q7_an_absent_object_that_the_cache_keeps_for_good_blocks_nothing() {
     assert!(write.is_moot(&version(9), &next(2), &kept), "a restored server has it again");
 }
 
+/// A standby's queue holds what exists. A failover was measured as the longest wait of all.
+#[test]
+fn q8_what_a_standby_holds_counts_from_the_beginning_of_its_term() {
+    let mut control = Control::new(Queue::default());
+    let at = |seconds| Time::ZERO + Duration::from_secs(seconds);
+    control.changed(at(1), ObjectKey::new(None, "a").unwrap(), 1, 0);
+    control.resume(at(56));
+    let Some(Step::Reconcile(_)) = control.next(at(58), &One(None, 1)) else { panic!("nothing is ready") };
+    let waited = control.queue().metrics(at(58)).queue_duration;
+    assert_eq!((waited.count(), waited.sum()), (1, Duration::from_secs(2)));
+}
+
 /// Issue 20: 1,000 keys that waited for their writes held up all others for nine seconds.
 #[test]
 fn q7_keys_that_wait_for_their_writes_hold_up_no_others() {
     let mut control = Control::new(Queue::default());
-    control.resume();
+    control.resume(Time::ZERO);
     let now = Time::ZERO;
     let of = |at: usize| ObjectKey::new(None, &format!("waits-{at}")).unwrap();
     let mut caches = One(None, 1);
@@ -109,7 +122,7 @@ fn q7_by_option_a_key_waits_for_what_others_wrote_while_it_waited() {
     let mut control = Control::new(Queue::default());
     control.wait_for_all();
     control.set_workers(3);
-    control.resume();
+    control.resume(Time::ZERO);
     let one = |name: &str| ObjectKey::new(Some("shop"), name).unwrap();
     for name in ["a", "b", "c", "d"] {
         control.changed(now, one(name), 1, 0);

@@ -6,7 +6,6 @@ use informer_core::reflector::Status;
 
 use super::World;
 use crate::client::Client;
-use crate::controller::Controller;
 use crate::informer::{Informer, PATIENCE};
 use crate::invariant::{Invariant, Violation};
 use crate::plan::{Ending, Mode, Reading};
@@ -66,7 +65,7 @@ impl World<'_> {
 
     /// Ends every reconciliation well, until nothing is left to reconcile.
     fn reconcile_everything(&mut self) -> Result<(), Violation> {
-        self.mine.controller.iter_mut().for_each(Controller::resume);
+        self.mine.controller.iter_mut().for_each(|it| it.resume(self.now));
         for _ in 0..ROUNDS {
             self.settle()?;
             let Some(controller) = &mut self.mine.controller else { return Ok(()) };
