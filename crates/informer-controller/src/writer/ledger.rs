@@ -115,7 +115,9 @@ impl Ledger {
             written.collect()
         };
         let holding: Vec<_> = self.caches.holding(resource, key, labels).collect();
-        let before: Vec<_> = before.into_iter().filter(|cache| !holding.contains(cache)).collect();
+        // Another resource may have an object of the same key.
+        let is_new = |cache: &usize| before.contains(cache) && !holding.contains(cache);
+        let before: Vec<_> = self.caches.of(resource).filter(is_new).collect();
         holding.into_iter().chain(before)
     }
 

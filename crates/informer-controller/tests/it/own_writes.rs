@@ -25,7 +25,7 @@ use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::support::{LONG, Stop, World, child, map, maps, secrets};
-use crate::wireless::Wireless;
+use crate::wireless::{Wireless, pass};
 
 /// How a reconciler writes.
 #[derive(Clone, Copy, PartialEq)]
@@ -103,6 +103,36 @@ async fn q7_a_write_through_the_context_is_seen_by_the_next_reconciliation() {
 async fn q7_without_it_a_child_is_created_twice() {
     let (children, counts) = with_a_cache_that_lags(Way::Around, "").await;
     assert_eq!((children, &counts[..2]), (2, &[0, 0][..]));
+}
+
+/// The owner's cache never has the version of the child. Such a key waited for ten seconds, again and again.
+#[tokio::test(start_paused = true)]
+async fn q7_a_child_with_the_key_of_its_owner_is_awaited_in_its_own_cache_alone() {
+    let world = Wireless::with(&maps(), [map("shop", "a")]);
+    let factory = world.factory();
+    let (owners, children) = (factory.informer::<ConfigMap>(), factory.informer::<Secret>());
+    let (seen, mut reconciled) = mpsc::unbounded_channel();
+    let state = State { secrets: children.clone(), way: Way::Context, seen };
+    let reconcile = async |state: Arc<State>, context: Context<ConfigMap>| {
+        let Some(map) = context.object() else { return Ok(Outcome::Done) };
+        let children = context.owned(&state.secrets).len();
+        let _ = state.seen.send(children);
+        if children == 0 {
+            let seen = json!({ "metadata": { "annotations": { "seen": "yes" } } });
+            context.writer().patch(map, seen).await?;
+            let mut child = child(map);
+            child.metadata.name = map.metadata.name.clone();
+            context.writer().create(&child).await?;
+        }
+        Ok(Outcome::Done)
+    };
+    let (stop, stopped) = Stop::pair();
+    let controller = Controller::new("test", &owners).owns(&children).until(stopped);
+    let running = tokio::spawn(controller.run(world.client(), with(state, reconcile)));
+    pass(Duration::from_secs(5)).await;
+    stop.and_wait(running).await.unwrap();
+    let counts: Vec<usize> = std::iter::from_fn(|| reconciled.try_recv().ok()).collect();
+    assert!(counts.len() >= 2 && counts[0] == 0 && counts[1..].iter().all(|&count| count == 1), "{counts:?}");
 }
 
 #[tokio::test]
