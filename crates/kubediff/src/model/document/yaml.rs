@@ -29,8 +29,9 @@ fn as_written(node: Spanned<Node>, text: &str) -> Value {
                     (span.byte_offset()?.try_into().ok()?, span.byte_len()?.try_into().ok()?);
                 text.get(from..usize::checked_add(from, length)?)
             };
+            let in_json = number.to_string();
             match written().map(str::trim) {
-                Some(written) if written != number.to_string() => written.into(),
+                Some(written) if written != in_json => written.into(),
                 _ => number,
             }
         }
