@@ -12,9 +12,11 @@ use crate::lock::lock;
 /// The observable state of one informer.
 pub(crate) struct Progress {
     status: watch::Sender<Status>,
-    synced: watch::Sender<bool>,
-    /// Fires after each change of the cache, that by a bookmark included, and when a scope was removed. Its waiters wake in
-    /// the order in which they came, which those of a `watch` do not: a deterministic factory needs that.
+    is_synced: AtomicBool,
+    /// Fires after each change of the status, and when it is synced. As of `changed`, its waiters wake in the order in which
+    /// they came, which those of a `watch` do not: a deterministic factory needs that.
+    news: Notify,
+    /// Fires after each change of the cache, that by a bookmark included, and when a scope was removed.
     changed: Notify,
     is_listing: AtomicBool,
     /// `None` once nothing more will be reported.
@@ -28,7 +30,8 @@ impl Default for Progress {
     fn default() -> Self {
         Self {
             status: watch::Sender::new(Status::NotStarted),
-            synced: watch::Sender::new(false),
+            is_synced: AtomicBool::new(false),
+            news: Notify::new(),
             changed: Notify::new(),
             is_listing: AtomicBool::new(false),
             reports: Mutex::new(Some(broadcast::Sender::new(REPORTS))),
@@ -41,12 +44,19 @@ impl Progress {
         self.status.subscribe()
     }
 
-    pub(crate) fn sync(&self) -> watch::Receiver<bool> {
-        self.synced.subscribe()
+    /// Waits until the status and the sync are as wanted.
+    pub(crate) async fn until(&self, is_wanted: impl Fn(&Status, bool) -> bool) {
+        loop {
+            let news = self.news.notified();
+            if is_wanted(&self.status.borrow(), self.is_synced()) {
+                return;
+            }
+            news.await;
+        }
     }
 
     pub(crate) fn is_synced(&self) -> bool {
-        *self.synced.borrow()
+        self.is_synced.load(Ordering::Acquire)
     }
 
     /// Whether a list is under way for some scope.
@@ -76,6 +86,7 @@ impl Progress {
             }
             is_new
         });
+        self.news.notify_waiters();
     }
 
     /// Nothing follows [`Status::Stopped`].
@@ -87,6 +98,7 @@ impl Progress {
             }
             changed
         });
+        self.news.notify_waiters();
     }
 
     pub(super) fn listing(&self, is_listing: bool) {
@@ -94,7 +106,8 @@ impl Progress {
     }
 
     pub(super) fn synced(&self) {
-        self.synced.send_if_modified(|synced| !std::mem::replace(synced, true));
+        self.is_synced.store(true, Ordering::Release);
+        self.news.notify_waiters();
     }
 
     /// Wakes the callers that wait for something of the cache.

@@ -123,16 +123,11 @@ fn missing(informers: &[Arc<Core>]) -> Vec<Missing> {
 
 /// Waits until the informer is synced. Returns `false` when it cannot become synced any more.
 async fn synced(informer: &Core, give_up_when_denied: bool) -> bool {
-    let mut sync = informer.progress.sync();
-    let mut status = informer.progress.status();
-    let hopeless = status.wait_for(|status| match status {
+    let is_hopeless = |status: &Status| match status {
         Status::Stopped => true,
         Status::Denied { .. } => give_up_when_denied,
         _ => false,
-    });
-    tokio::select! {
-        biased;
-        synced = sync.wait_for(|synced| *synced) => synced.is_ok(),
-        _ = hopeless => false,
-    }
+    };
+    informer.progress.until(|status, is_synced| is_synced || is_hopeless(status)).await;
+    informer.progress.is_synced()
 }

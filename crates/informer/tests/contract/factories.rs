@@ -1,5 +1,6 @@
 //! Group F: who shares what, options, and waiting for sync.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use informer::kube::{DynamicObject, PartialObjectMeta};
@@ -54,6 +55,28 @@ async fn f1_what_is_asked_for_later_starts_with_the_next_start_or_at_once_by_cho
 
     let factory = builder(&server).start_at_once().build().unwrap();
     factory.informer_of::<Object>(config_maps()).wait_for_sync(LONG).await.unwrap();
+}
+
+/// Two controllers that wait for one informer begin in the same order in each run of a rehearsal.
+#[tokio::test(start_paused = true)]
+async fn callers_that_wait_for_the_sync_wake_in_the_order_in_which_they_came() {
+    let (_server, factory, _pods) = live(&[]).await;
+    let maps = factory.informer_of::<Object>(config_maps());
+    let order = Arc::new(Mutex::new(Vec::new()));
+    let waits = (0..20).map(|at| {
+        let (maps, order) = (maps.clone(), order.clone());
+        tokio::spawn(async move {
+            maps.wait_for_sync(LONG).await.unwrap();
+            order.lock().unwrap().push(at);
+        })
+    });
+    let waits: Vec<_> = waits.collect();
+    settle().await;
+    maps.start();
+    for wait in waits {
+        wait.await.unwrap();
+    }
+    assert!(order.lock().unwrap().iter().copied().eq(0..20), "{order:?}");
 }
 
 #[tokio::test(start_paused = true)]
