@@ -1,7 +1,7 @@
 //! Turns responses of a server into inputs of the reflector: decodes metadata, compares versions with the cache, and
 //! stores new versions.
 
-mod answer;
+mod body;
 mod share;
 
 use std::fmt;
@@ -22,7 +22,7 @@ use crate::wire::{
 use crate::{Cache, Object, ObjectKey, ResourceVersion, Shelf};
 use share::Hashed;
 
-pub use answer::{Answer, To};
+pub use body::{Body, BodyOf};
 
 /// Decodes the responses about one resource.
 pub struct ResponseReader {

@@ -13,9 +13,9 @@ mod checkpoint;
 mod cow_table;
 mod cow_vec;
 mod handle;
-mod inbox;
 mod index;
 mod objects;
+mod pending;
 mod posting;
 mod published;
 mod replace;
@@ -241,7 +241,7 @@ impl Store {
 
     /// Whether the next change installs an index that was added late, which may run its function.
     pub fn has_waiting_index(&self) -> bool {
-        self.shared.inbox.is_waited_for()
+        self.shared.pending.is_waited_for()
     }
 
     /// Applies a bookmark: the source has reached this version without further changes.

@@ -33,7 +33,7 @@ use crate::config::{Config, ConfigError, Loaded, NotConnected, SecretError};
 use crate::exit::Exit;
 use crate::follow::{End, Follow, FollowOptions, Namespaces, Reach, WatchError};
 use crate::history::shared::SharedHistory;
-use crate::history::writer::{NOT_RUNNING, Recorder};
+use crate::history::writer::{HistoryWriter, NOT_RUNNING};
 use crate::route::Routes;
 use crate::text::terminal::say;
 use crate::text::words::Server;
@@ -183,7 +183,7 @@ async fn serve(
     let history = SharedHistory::open(&path, &identity, &settings)?;
     let now = Timestamp::now();
     let secrets = profile.secrets.clone();
-    let recorder = Recorder::new(history.clone(), name.clone(), secrets, follow.within(), now, why)?;
+    let recorder = HistoryWriter::new(history.clone(), name.clone(), secrets, follow.within(), now, why)?;
 
     let source = name.as_deref().unwrap_or("kubediff").to_owned();
     let secrets = profile.secrets.clone();

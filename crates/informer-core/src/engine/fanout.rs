@@ -22,9 +22,9 @@ struct State {
 }
 
 /// One subscription: its mailbox, and the waker of its reader.
-pub struct Subscriber(Mutex<Inbox>);
+pub struct Subscriber(Mutex<Place>);
 
-struct Inbox {
+struct Place {
     /// `None` once the subscription was removed: later changes are not kept (contract H15).
     mailbox: Option<Mailbox>,
     waker: Option<Waker>,
@@ -40,9 +40,9 @@ impl Fanout {
         if state.stopped {
             return None;
         }
-        let inbox =
-            Inbox { mailbox: Some(Mailbox::new(delivery, state.synced)), waker: None, is_closed: false };
-        let subscriber = Arc::new(Subscriber(Mutex::new(inbox)));
+        let place =
+            Place { mailbox: Some(Mailbox::new(delivery, state.synced)), waker: None, is_closed: false };
+        let subscriber = Arc::new(Subscriber(Mutex::new(place)));
         Arc::make_mut(&mut state.subscribers).push(subscriber.clone());
         Some(subscriber)
     }
@@ -112,9 +112,9 @@ impl Fanout {
             std::mem::take(&mut state.subscribers)
         };
         let close = |subscriber: &Arc<Subscriber>| {
-            let mut inbox = lock(&subscriber.0);
-            inbox.is_closed = true;
-            inbox.waker.take()
+            let mut place = lock(&subscriber.0);
+            place.is_closed = true;
+            place.waker.take()
         };
         subscribers.iter().filter_map(close).collect()
     }
@@ -123,8 +123,8 @@ impl Fanout {
 impl Subscriber {
     /// Registers a waker, which is woken once when a notice arrives. Call this before [`Subscriber::take`].
     pub fn register(&self, waker: &Waker) {
-        let mut inbox = lock(&self.0);
-        match &mut inbox.waker {
+        let mut place = lock(&self.0);
+        match &mut place.waker {
             Some(registered) if registered.will_wake(waker) => {}
             registered => *registered = Some(waker.clone()),
         }
@@ -158,9 +158,9 @@ impl Subscriber {
     /// Ends the subscription at once, even if its reader never polls again. Nothing is kept for it from here on.
     pub fn remove(&self) {
         let (mailbox, waker) = {
-            let mut inbox = lock(&self.0);
-            inbox.is_closed = true;
-            (inbox.mailbox.take(), inbox.waker.take())
+            let mut place = lock(&self.0);
+            place.is_closed = true;
+            (place.mailbox.take(), place.waker.take())
         };
         drop(mailbox);
         if let Some(waker) = waker {
@@ -169,9 +169,9 @@ impl Subscriber {
     }
 
     fn deliver(&self, put: impl FnOnce(&mut Mailbox)) -> Option<Waker> {
-        let mut inbox = lock(&self.0);
-        put(inbox.mailbox.as_mut()?);
-        inbox.waker.take()
+        let mut place = lock(&self.0);
+        put(place.mailbox.as_mut()?);
+        place.waker.take()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::reader::{Answer, Reading, ResponseReader, To};
+use crate::reader::{Body, BodyOf, Reading, ResponseReader};
 use crate::reflector::{Input, Reflector, Request, Status, StoreOperation, Trust};
 use crate::wire::Limits;
 use crate::{Scope, SourceId, Time};
@@ -17,8 +17,8 @@ pub(super) struct ScopeFeed {
     /// The request that is running.
     pub(super) request: Option<RequestId>,
     last_request: RequestId,
-    to: To,
-    answer: Option<Answer>,
+    to: BodyOf,
+    body: Option<Body>,
     /// Whether the response has ended. Part of it may not have been read yet.
     pub(super) has_ended: bool,
     /// Whether its reflector is to wake when the user's code returns: its response was dropped, or a wake came meanwhile.
@@ -50,8 +50,8 @@ impl ScopeFeed {
             reflector,
             request: None,
             last_request: RequestId(0),
-            to: To::List,
-            answer: None,
+            to: BodyOf::List,
+            body: None,
             has_ended: false,
             owes_wake: false,
             begins_list: false,
@@ -71,8 +71,8 @@ impl ScopeFeed {
         self.last_request = id;
         self.has_ended = false;
         self.to = match request {
-            Request::List(_) => To::List,
-            Request::Watch(_) => To::Watch,
+            Request::List(_) => BodyOf::List,
+            Request::Watch(_) => BodyOf::Watch,
         };
     }
 
@@ -82,11 +82,11 @@ impl ScopeFeed {
     }
 
     pub(super) fn begin_answer(&mut self, protobuf: bool, limits: Limits) {
-        self.answer = Some(Answer::new(self.to, protobuf, limits));
+        self.body = Some(Body::new(self.to, protobuf, limits));
     }
 
     pub(super) fn push(&mut self, bytes: &[u8]) {
-        if let Some(answer) = &mut self.answer {
+        if let Some(answer) = &mut self.body {
             answer.push(bytes);
         }
     }
@@ -94,17 +94,17 @@ impl ScopeFeed {
     /// The next decoded part of the response; `None` if more bytes are needed.
     pub(super) fn next(&mut self, reader: &ResponseReader) -> Option<Reading> {
         let trust = trust(&self.reflector, self.awaits_other_past, self.unapplied_changes);
-        reader.next(self.answer.as_mut()?, trust)
+        reader.next(self.body.as_mut()?, trust)
     }
 
     pub(super) fn finish(&mut self, reader: &ResponseReader) -> Option<(Option<Reading>, Input)> {
         let trust = trust(&self.reflector, self.awaits_other_past, self.unapplied_changes);
-        Some(reader.finish(&mut self.answer.take()?, trust))
+        Some(reader.finish(&mut self.body.take()?, trust))
     }
 
     /// Drops the response. Returns the request if it was running.
     pub(super) fn hang_up(&mut self) -> Option<RequestId> {
-        self.answer = None;
+        self.body = None;
         self.has_ended = false;
         self.request.take()
     }

@@ -7,8 +7,8 @@
 use std::sync::{Arc, PoisonError};
 
 use super::builtin::ByLabel;
-use super::inbox::Build;
 use super::index::IndexCore;
+use super::pending::Build;
 use super::shared::Shared;
 use super::state::BY_LABEL;
 use crate::sync::{Ordering, yield_now};
@@ -34,22 +34,22 @@ impl Shared {
                     Err(behind) => build = behind,
                 }
             }
-            self.inbox.builds().push(build);
-            self.inbox.is_waited_for.store(true, Ordering::Release);
+            self.pending.builds().push(build);
+            self.pending.is_waited_for.store(true, Ordering::Release);
             for _ in 0..LOOKS {
                 if core.is_installed() {
                     return;
                 }
                 yield_now();
             }
-            let mut builds = self.inbox.builds();
+            let mut builds = self.pending.builds();
             if let Some(at) = builds.iter().position(|build| Arc::ptr_eq(&build.entry.core, &core)) {
                 build = builds.swap_remove(at);
                 continue;
             }
             // The writer has taken the index and is following the last changes.
             while !core.is_installed() {
-                builds = self.inbox.installed.wait(builds).unwrap_or_else(PoisonError::into_inner);
+                builds = self.pending.installed.wait(builds).unwrap_or_else(PoisonError::into_inner);
             }
             return;
         }
@@ -75,15 +75,15 @@ impl Shared {
     /// The writer installs the indexes that wait for it. If none does, this costs next to nothing.
     #[inline]
     pub(super) fn install_waiting(&self) {
-        if self.inbox.is_waited_for() {
+        if self.pending.is_waited_for() {
             self.install_all_waiting();
         }
     }
 
     #[cold]
     fn install_all_waiting(&self) {
-        self.inbox.is_waited_for.store(false, Ordering::Relaxed);
-        let builds = std::mem::take(&mut *self.inbox.builds());
+        self.pending.is_waited_for.store(false, Ordering::Relaxed);
+        let builds = std::mem::take(&mut *self.pending.builds());
         for mut build in builds {
             // Only the writer changes slots, and this is the writer.
             let slots = self.read().slots.clone();
@@ -96,8 +96,8 @@ impl Shared {
             drop(refused);
         }
         // The lock makes sure that a thread which has checked the index and is about to wait does not miss this notification.
-        drop(self.inbox.builds());
-        self.inbox.installed.notify_all();
+        drop(self.pending.builds());
+        self.pending.installed.notify_all();
     }
 
     /// Builds the label index unless it exists or is being built.

@@ -8,9 +8,9 @@ use std::sync::{Arc, Weak};
 use hashbrown::{DefaultHashBuilder, HashTable};
 
 use super::cache::Cache;
-use super::inbox::Build;
 use super::index::{Filed, IndexCore, IndexEntry, Indexer, ValueRef, Values};
 use super::objects::Objects;
+use super::pending::Build;
 use super::posting::Posting;
 use super::report::IndexFault;
 use super::shared::Shared;

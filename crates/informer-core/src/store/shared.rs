@@ -4,7 +4,7 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, PoisonError};
 
-use super::inbox::Inbox;
+use super::pending::PendingIndexes;
 use super::published::{Draft, Published};
 use super::report::Reports;
 use super::state::State;
@@ -15,7 +15,7 @@ pub(super) struct Shared {
     state: Published,
     names: Mutex<HashMap<Arc<str>, Name>>,
     pub(super) label_queries: AtomicU8,
-    pub(super) inbox: Inbox,
+    pub(super) pending: PendingIndexes,
     pub(super) reports: Reports,
     pub(super) content_key: OnceLock<ContentKey>,
 }
@@ -29,7 +29,7 @@ impl Shared {
             state: Published::new(State::new()),
             names: Mutex::default(),
             label_queries: AtomicU8::new(0),
-            inbox: Inbox::default(),
+            pending: PendingIndexes::default(),
             reports: Reports::default(),
             content_key: OnceLock::new(),
         }

@@ -16,7 +16,7 @@ mod queue;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fuzzing::workloads::Pods;
-use informer_core::reader::{Answer, Expected, ResponseReader, To};
+use informer_core::reader::{Body, BodyOf, Expected, ResponseReader};
 use informer_core::reflector::{Input, Trust};
 use informer_core::wire::Limits;
 use informer_core::{ResourceVersion, Scope, Shelf, SourceId, Storage, Store};
@@ -54,7 +54,7 @@ impl Rig {
     /// Lists items that are made as they are sent, in chunks. Returns how many of them were new.
     fn list(&mut self, version: u64, items: impl Iterator<Item = String>) -> usize {
         let mut list = self.store.begin_replace(self.source);
-        let mut answer = Answer::new(To::List, false, Limits::default());
+        let mut answer = Body::new(BodyOf::List, false, Limits::default());
         let head = format!(
             r#"{{"kind":"PodList","apiVersion":"v1","metadata":{{"resourceVersion":"{version}"}},"items":["#
         );

@@ -12,7 +12,7 @@ use crate::capture::screen::Screen;
 use crate::changes::recording::Entry;
 use crate::changes::states::States;
 use crate::follow::{Inbox, InboxItem, Next, RawChange};
-use crate::history::writer::{Comparing, Recorder};
+use crate::history::writer::{Comparing, HistoryWriter};
 use crate::text::terminal::say;
 use crate::{Change, Compared, Profile, Session, Tally};
 
@@ -22,7 +22,7 @@ const GATHER: Duration = Duration::from_millis(200);
 /// Where changes go.
 pub(crate) struct Consumer {
     pub(crate) screen: Option<Screen>,
-    pub(crate) recorder: Option<Recorder>,
+    pub(crate) recorder: Option<HistoryWriter>,
     /// The counts, for readers in between.
     pub(crate) session: Arc<Mutex<Session>>,
     pub(crate) profile: Profile,
@@ -181,7 +181,7 @@ impl Consumer {
     fn with_recorder(
         &mut self,
         inbox: &Inbox,
-        work: impl FnOnce(&mut Recorder, &mut Comparing<'_>) -> Result<(), kubediff_history::Error>,
+        work: impl FnOnce(&mut HistoryWriter, &mut Comparing<'_>) -> Result<(), kubediff_history::Error>,
     ) -> Result<(), ConsumeError> {
         let Some(recorder) = &mut self.recorder else { return Ok(()) };
         let (session, unrecorded, is_shown) = (&self.session, &mut self.unrecorded, self.screen.is_some());

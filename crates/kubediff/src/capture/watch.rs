@@ -17,7 +17,7 @@ use crate::capture::screen::Screen;
 use crate::cluster::ClusterArgs;
 use crate::follow::{End, Follow, FollowOptions, Namespaces, Reach};
 use crate::history::shared::SharedHistory;
-use crate::history::writer::{NOT_RUNNING, Recorder};
+use crate::history::writer::{HistoryWriter, NOT_RUNNING};
 use crate::model::targets::Wanted;
 use crate::signals::Signals;
 use crate::text::terminal::say;
@@ -156,11 +156,11 @@ fn reach(args: &WhatArgs) -> Result<Reach, WatchError> {
 }
 
 /// Opens the history in this file, and makes it if there is none.
-async fn recorder(follow: &Follow, file: &Path, secrets: Secrets) -> Result<Recorder, WatchError> {
+async fn recorder(follow: &Follow, file: &Path, secrets: Secrets) -> Result<HistoryWriter, WatchError> {
     let uid = follow.cluster_uid().await?;
     let name = follow.context().map(str::to_owned);
     let history = SharedHistory::open(file, &Cluster { uid, name: name.clone() }, &Settings::default())?;
-    Ok(Recorder::new(history, name, secrets, follow.within(), Timestamp::now(), NOT_RUNNING)?)
+    Ok(HistoryWriter::new(history, name, secrets, follow.within(), Timestamp::now(), NOT_RUNNING)?)
 }
 
 /// The noise to leave out and the values to hide. The key of hashes in a history is kept beside it.

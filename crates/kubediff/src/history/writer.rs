@@ -38,7 +38,7 @@ const SAME_GAP: Duration = Duration::from_secs(5);
 const PAGE: usize = 500;
 
 /// The history of a cluster, with what waits to be committed.
-pub(crate) struct Recorder {
+pub(crate) struct HistoryWriter {
     history: SharedHistory,
     secrets: Secrets,
     /// What is to be scrubbed when the batch is stored.
@@ -65,7 +65,7 @@ pub(crate) struct Recorder {
     why: &'static str,
 }
 
-impl Recorder {
+impl HistoryWriter {
     /// # Errors
     ///
     /// When the history cannot be read.

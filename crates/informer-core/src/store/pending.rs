@@ -31,13 +31,13 @@ impl Build {
 
 /// Indexes that wait for the writer.
 #[derive(Default)]
-pub(super) struct Inbox {
+pub(super) struct PendingIndexes {
     pub(super) is_waited_for: AtomicBool,
     builds: Mutex<Vec<Build>>,
     pub(super) installed: Condvar,
 }
 
-impl Inbox {
+impl PendingIndexes {
     pub(super) fn is_waited_for(&self) -> bool {
         self.is_waited_for.load(Ordering::Relaxed)
     }

@@ -10,7 +10,7 @@ use crate::wire::{
 ///
 /// An object that exceeds the limit is skipped by itself, if its key is known (contract W16).
 #[derive(Debug)]
-pub enum Answer {
+pub enum Body {
     /// To a list.
     List(Box<ListDecoder>),
     /// To a watch.
@@ -19,20 +19,20 @@ pub enum Answer {
 
 /// The kind of request that a response answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum To {
+pub enum BodyOf {
     /// A list.
     List,
     /// A watch.
     Watch,
 }
 
-impl Answer {
+impl Body {
     /// A response, in JSON or, by its headers, in protobuf.
-    pub fn new(to: To, is_protobuf: bool, limits: Limits) -> Self {
+    pub fn new(to: BodyOf, is_protobuf: bool, limits: Limits) -> Self {
         let codec = if is_protobuf { Codec::Protobuf } else { Codec::Json };
         match to {
-            To::List => Self::List(Box::new(ListDecoder::new(codec, limits))),
-            To::Watch => Self::Watch(Box::new(WatchDecoder::new(codec, limits))),
+            BodyOf::List => Self::List(Box::new(ListDecoder::new(codec, limits))),
+            BodyOf::Watch => Self::Watch(Box::new(WatchDecoder::new(codec, limits))),
         }
     }
 
@@ -58,10 +58,10 @@ impl ResponseReader {
     ///
     /// `trust` says how far an equal resourceVersion can be trusted
     /// ([`Reflector::trusts_versions`](crate::reflector::Reflector::trusts_versions)).
-    pub fn next(&self, answer: &mut Answer, trust: Trust<'_>) -> Option<Reading> {
+    pub fn next(&self, answer: &mut Body, trust: Trust<'_>) -> Option<Reading> {
         let undecodable = |error: WireError| Reading::of(Input::Undecodable(error.to_string()));
         match answer {
-            Answer::List(list) => {
+            Body::List(list) => {
                 let codec = list.codec();
                 match list.next() {
                     Ok(part) => part.map(|part| self.list_part(part, codec, trust)),
@@ -74,7 +74,7 @@ impl ResponseReader {
                     }),
                 }
             }
-            Answer::Watch(watch) => {
+            Body::Watch(watch) => {
                 let codec = watch.codec();
                 match watch.next() {
                     Ok(event) => event.map(|event| match event {
@@ -104,13 +104,13 @@ impl ResponseReader {
     }
 
     /// Ends the body. Returns a last event that a watch may hold, and the input for the end. A list must be complete.
-    pub fn finish(&self, answer: &mut Answer, trust: Trust<'_>) -> (Option<Reading>, Input) {
+    pub fn finish(&self, answer: &mut Body, trust: Trust<'_>) -> (Option<Reading>, Input) {
         match answer {
-            Answer::List(list) => match list.finish() {
+            Body::List(list) => match list.finish() {
                 Ok(meta) => (None, Input::ListEnd(meta)),
                 Err(error) => (None, Input::Undecodable(error.to_string())),
             },
-            Answer::Watch(watch) => {
+            Body::Watch(watch) => {
                 let codec = watch.codec();
                 match watch.finish() {
                     Ok(frame) => (frame.map(|frame| self.event(&frame, codec, trust)), Input::End),
