@@ -104,16 +104,16 @@ const TARGETS: [Target; 52] = [
         results.against(sync::NAME, "dynamic", sync::CPU, Library::ClientGo)
     }),
     target("sync wall / client-go typed, real server", 0.7, 0.45, |results| results.real_wall("typed")),
-    target("sync with one typed handler: CPU / client-go with one", 0.5, 0.35, |results| {
+    target("sync with one typed handler: CPU / client-go with one", 0.55, 0.4, |results| {
         results.against(sync::NAME, sync::ONE_HANDLER, sync::CPU, Library::ClientGo)
     }),
-    target("sync with one typed handler: wall / client-go with one, real server", 0.9, 0.6, |results| {
+    target("sync with one typed handler: wall / client-go with one, real server", 0.85, 0.6, |results| {
         results.real_wall(sync::ONE_HANDLER)
     }),
     target("server CPU for the sync / client-go typed", 0.8, 0.5, |results| {
         results.against(sync::NAME, "typed", sync::SERVER_CPU, Library::ClientGo)
     }),
-    target("CPU per update event / client-go typed", 0.5, 0.35, |results| {
+    target("CPU per update event / client-go typed", 0.55, 0.4, |results| {
         results.against(updates::NAME, "typed", updates::CPU, Library::ClientGo)
     }),
     target("delay from the write to the handler at 100 writes/s, mean / client-go", 1.0, 0.9, |results| {
@@ -134,7 +134,7 @@ const TARGETS: [Target; 52] = [
         results.against(hot::NAME, hot::SETUP, reads::INDEX_ONE, Library::ClientGo)
     })
     .with(With::None),
-    target("`reconcile`: CPU per change / client-go", 0.7, 0.4, |results| {
+    target("`reconcile`: CPU per change / client-go", 1.4, 1.0, |results| {
         results.against(reconcile::NAME, "typed", reconcile::CPU, Library::ClientGo)
     }),
     target("`reconcile`: memory above base / client-go", 0.2, 0.12, |results| {
@@ -152,12 +152,12 @@ const TARGETS: [Target; 52] = [
     target("`outage` of 60 s, all kinds: time until current / client-go", 1.0, 0.3, |results| {
         results.outage(Informers::OfAllKinds, 1, outage::TIME)
     }),
-    target("`outage`: attempts and requests / client-go, the most of the four", 1.0, 1.0, |results| {
-        let each = Informers::ALL.into_iter().flat_map(|informers| [(informers, 0), (informers, 1)]);
-        let each = each.map(|(informers, away)| results.outage(informers, away, outage::REQUESTS));
-        each.reduce(|most, next| Some(pairs(&most?, &next?, f64::max))).flatten()
+    target("`outage` of 60 s, 1 informer: attempts and requests per second", 1.1, 1.1, |results| {
+        let setup = Informers::One.setup_name(*outage::AWAY.get(1)?);
+        results.ours(outage::NAME, &setup, outage::RATE).map(<[f64]>::to_vec)
     })
-    .without_goal(),
+    .without_goal()
+    .in_unit("/s"),
     target("get by key, decoded layout, 100,000 objects at random / client-go", 2.5, 1.0, |results| {
         results.against(reads::NAME, reads::SETUP, reads::GET, Library::ClientGo)
     })
@@ -186,11 +186,11 @@ const TARGETS: [Target; 52] = [
         results.against(queue::NAME, queue::SETUP, queue::ADD, Library::ClientGo)
     })
     .with(With::None),
-    target("`queue`: get and done, 1 worker / client-go", 1.0, 0.33, |results| {
+    target("`queue`: get and done, 1 worker / client-go", 0.8, 0.33, |results| {
         results.against(queue::NAME, queue::SETUP, queue::GET_ONE, Library::ClientGo)
     })
     .with(With::None),
-    target("`queue`: get and done, 8 workers / client-go", 1.0, 0.33, |results| {
+    target("`queue`: get and done, 8 workers / client-go", 0.8, 0.33, |results| {
         results.against(queue::NAME, queue::SETUP, queue::GET_EIGHT, Library::ClientGo)
     })
     .with(With::None),
@@ -216,11 +216,11 @@ const TARGETS: [Target; 52] = [
     .with(With::None),
     target(
         "`controller`: CPU per change / the better of controller-runtime and kube-rs",
-        0.5,
-        0.3,
+        1.0,
+        0.7,
         |results| results.against_better(controller::NAME, controller::SETUP, controller::CPU),
     ),
-    target("`controller`: memory above base / the better one", 0.3, 0.1, |results| {
+    target("`controller`: memory above base / the better one", 0.35, 0.2, |results| {
         results.against_better(controller::NAME, controller::SETUP, controller::MEMORY)
     }),
     target(

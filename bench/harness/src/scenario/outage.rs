@@ -20,7 +20,8 @@ use super::kinds;
 
 pub(crate) const NAME: &str = "outage";
 pub(crate) const TIME: &str = "until current";
-pub(crate) const REQUESTS: &str = "attempts and requests";
+const REQUESTS: &str = "attempts and requests";
+pub(crate) const RATE: &str = "attempts and requests per second";
 
 /// How long the server is away.
 pub(crate) const AWAY: [Duration; 2] = [Duration::from_secs(6), Duration::from_secs(60)];
@@ -119,7 +120,7 @@ fn one(
             ("refused connections", Unit::Count, refused as f64),
             ("lists and watches afterwards", Unit::Count, requests),
             (REQUESTS, Unit::Count, all),
-            ("attempts and requests per second", Unit::Count, all / (total + AFTERWARDS).as_secs_f64()),
+            (RATE, Unit::Count, all / (total + AFTERWARDS).as_secs_f64()),
         ],
     );
     Ok(())

@@ -33,7 +33,7 @@ fn a_controller_is_compared_with_the_better_of_the_others_in_each_round() {
     }
     let of = |figures: &Figures| ratios(&Results { figures, server: Kind::Real });
     let [ratio] = &of(&figures)[..] else { panic!("one target is about it") };
-    assert_eq!((&ratio.runs[..], ratio.verdict()), (&[0.25, 0.75][..], "must"));
+    assert_eq!((&ratio.runs[..], ratio.verdict()), (&[0.25, 0.75][..], "goal"));
 
     let mut alone = Figures::default();
     for client in [Library::Informer, Library::KubeRs] {
