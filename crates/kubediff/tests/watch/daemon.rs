@@ -212,8 +212,10 @@ async fn a_sink_gets_every_change_also_those_of_a_restart() {
     assert_eq!(status.code(), Some(0), "{said:?}");
 
     let of_a = |record: &Value| record["name"] == "a";
-    let log: Vec<Value> =
+    let mut log: Vec<Value> =
         lines(&set.path("changes.log")).iter_mut().map(|line| line["change"].take()).collect();
+    // A kill between the write and the note of it repeats the record.
+    log.dedup_by_key(|record| record["number"].as_u64());
     let data: Vec<&Value> = log.iter().filter(|it| of_a(it)).map(|it| &it["diff"][0]["new"]).collect();
     assert_eq!(data, [&json!("2"), &json!("3"), &json!("4")]);
     assert_eq!(log.iter().filter(|record| record["change"] == "gap").count(), 1, "{log:#?}");

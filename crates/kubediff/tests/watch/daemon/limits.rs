@@ -31,7 +31,10 @@ async fn a_limit_of_file_sizes_is_waited_for_and_told() {
         daemon
     })
     .await;
-    assert_eq!(get(&address, "/readyz").await.0, StatusCode::SERVICE_UNAVAILABLE);
+    // The endpoint hears of it a moment later.
+    while get(&address, "/readyz").await.0 != StatusCode::SERVICE_UNAVAILABLE {
+        tokio::task::yield_now().await;
+    }
     limit("unlimited");
     let status = on_thread(move || {
         let mut daemon = daemon;
