@@ -146,7 +146,7 @@ impl Control {
         self.queue.forget(now, key);
     }
 
-    /// Starts or continues. Keys that wait already count as added now: nobody was to take them before.
+    /// Starts or continues. Metrics count keys that wait already as added now.
     pub fn resume(&mut self, now: Time) {
         if self.phase == Phase::Paused {
             self.phase = Phase::Running;

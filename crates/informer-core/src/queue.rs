@@ -202,7 +202,7 @@ impl<K: Clone + Eq + Hash> Queue<K> {
         Some(Taken { key, priority, marks })
     }
 
-    /// The time that items have waited before is not measured: nobody was to take them.
+    /// Metrics leave out the time for which items waited before this call, because no worker was to take them.
     pub fn count_from(&mut self, now: Time) {
         self.counted_from = self.advance_to(now);
     }

@@ -360,6 +360,10 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
             Ended::Returned(Err(failure)) if failure.gives_up() => {
                 self.failures.give_up(&told, key, error.insert(failure.to_string()));
                 self.retries.settled(key);
+                // No later reconciliation would end what is remembered of it.
+                if Triggers::from_bits(work.causes).saw_deletion() {
+                    self.failures.settled(key);
+                }
                 (Ending::GaveUp, End::Settled)
             }
             Ended::Returned(Err(failure)) => match failure.not_now() {

@@ -1,7 +1,7 @@
 //! Spans and log lines of reconciliations.
 
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::time::Duration;
 
 use informer::ObjectKey;
@@ -62,9 +62,7 @@ impl Failures {
     }
 
     fn is_new(&mut self, key: &ObjectKey, error: &str) -> bool {
-        let mut hasher = DefaultHasher::new();
-        error.hash(&mut hasher);
-        let hash = hasher.finish();
+        let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(error);
         self.0.insert(key.clone(), hash) != Some(hash)
     }
 

@@ -23,10 +23,10 @@ use crate::{Change, Redacted, Secrets, Verb};
 const MOST: usize = 50;
 /// The overhead of a record besides its texts, in bytes.
 const OVERHEAD: usize = 256;
-/// How wide the lines of differences are, in columns.
+/// The width of the lines of differences, in columns.
 const WIDTH: usize = 100;
 
-/// What all sinks read. One of them reads at a time: a record may take a hundred times its bytes while it is made.
+/// The history for all sinks. One sink reads at a time: a record may take a hundred times its bytes while it is made.
 pub(in crate::daemon) struct Routed {
     history: SharedHistory,
     reading: Mutex<Reading>,
