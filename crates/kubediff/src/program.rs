@@ -13,6 +13,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::args::{Cli, Command};
 use crate::exit::{self, Exit};
+use crate::signals;
 use crate::text::terminal;
 
 /// Runs the program with the arguments of the process. Ends the process if they are wrong or ask for help.
@@ -34,6 +35,10 @@ pub fn run() -> ExitCode {
 async fn command() -> ExitCode {
     if cfg!(panic = "abort") {
         end_at_panics();
+    }
+    if let Err(error) = signals::fail_writes_beyond_the_limit() {
+        exit::say(&error);
+        return Exit::Failure.into();
     }
     if let Some(zone) = std::env::var_os("TZ").filter(|_| TimeZone::try_system().is_err()) {
         terminal::say(&format!("TZ is {zone:?}, which is no time zone: times are in UTC"));

@@ -20,9 +20,6 @@ pub(crate) struct Signals {
     /// `None` where the parent process wants hangups to be ignored, as `nohup` does.
     #[cfg(unix)]
     hangup: Option<Signal>,
-    /// A write beyond `ulimit -f`. It is an error of that write, and without a listener it would end the process.
-    #[cfg(unix)]
-    _file_size: Signal,
     #[cfg(windows)]
     interrupt: CtrlC,
     #[cfg(windows)]
@@ -45,7 +42,6 @@ impl Signals {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
             hangup: if hangups_are_ignored() { None } else { Some(signal(SignalKind::hangup())?) },
-            _file_size: signal(SignalKind::from_raw(SIGXFSZ))?,
         })
     }
 
@@ -81,6 +77,14 @@ impl Signals {
     pub(crate) async fn interrupted(&mut self) {
         self.interrupt.recv().await;
     }
+}
+
+/// A write beyond `ulimit -f` is an error of that write from now on. Without a listener it ends the process without a word. The listener
+/// of the process stays after its last receiver.
+pub(crate) fn fail_writes_beyond_the_limit() -> io::Result<()> {
+    #[cfg(unix)]
+    drop(signal(SignalKind::from_raw(SIGXFSZ))?);
+    Ok(())
 }
 
 /// Whether this process was started with hangups ignored. Linux says so; elsewhere nobody does without `unsafe` code.

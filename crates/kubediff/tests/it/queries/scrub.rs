@@ -1,6 +1,7 @@
 //! Issue 19, section 2: values that must not be in a history, and values that became known after they were stored.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::thread::JoinHandle;
 
 use serde_json::{Value, json};
@@ -262,6 +263,27 @@ fn k5_a_path_without_end_is_not_quoted_whole() {
     fill(&path);
     let said = run(&path, &["history", "scrub", path.to_str().unwrap(), "--path", &"[".repeat(10_000)]);
     assert!(said.len() < 1_000 && said.contains("is not a path") && said.ends_with("exit 2\n"), "{said}");
+}
+
+/// The seventh attack: a scrub beyond `ulimit -f` was ended by a signal, without a word.
+#[test]
+#[cfg(target_os = "linux")]
+fn k5_a_limit_of_file_sizes_ends_a_scrub_with_a_remedy() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("history.db");
+    let file = path.to_str().unwrap();
+    fill(&path);
+    let limited = Command::new("prlimit")
+        .args(["--fsize=4096:unlimited", env!("CARGO_BIN_EXE_kubediff"), "history", "scrub", file])
+        .args(["--path", "data.token"])
+        .output()
+        .unwrap();
+    let said = String::from_utf8(limited.stderr).unwrap();
+    assert_eq!(limited.status.code(), Some(1), "{:?}: {said}", limited.status);
+    assert!(said.contains("the file has reached its limit"), "{said}");
+    let again = run(&path, &["history", "scrub", file, "--path", "data.token"]);
+    assert!(again.starts_with("3 versions were masked in "), "{again}");
+    assert!(run(&path, &["history", "check"]).contains("The history is sound."));
 }
 
 /// The command beside a process that has the file, after it has left its order in the file with this name.
