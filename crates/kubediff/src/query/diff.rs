@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
-use kubediff_history::{Filter, Number, Origin, Page, Places, Reader, Record, Scope, Version};
+use kubediff_history::{Filter, Incarnation, Number, Origin, Page, Places, Reader, Record, Scope, Version};
 use serde::Serialize;
 
 use super::args::{DiffArgs, DiffFormat};
@@ -124,7 +124,9 @@ impl Comparison {
             None => first_known(reader, object, self.between)?.inspect(|_| self.late += 1),
         };
         let Some(last) = new.as_ref().or(old.as_ref()) else { return Ok(None) };
-        let ended = reader.incarnations(object)?.pop();
+        // A later incarnation of the name is after the question.
+        let has_ended = |it: &Incarnation| it.ended_at.is_some_and(|time| time <= to);
+        let ended = reader.incarnations(object)?.into_iter().rfind(has_ended);
         let gone_at = ended.as_ref().and_then(|it| it.ended_at).unwrap_or(to);
         let gvk = last.object.gvk.clone();
         let sighting = Sighting {

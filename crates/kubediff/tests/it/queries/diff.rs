@@ -124,3 +124,21 @@ fn k4_an_element_without_a_key_has_other_places_in_the_records() {
         "#]],
     );
 }
+
+/// The eighth attack: the deletion had the number of a later creation, and the time of the question.
+#[test]
+fn k4_an_object_that_exists_again_later_was_deleted_when_it_was() {
+    check(
+        |world| {
+            world.wrote("12:00:00", "ann", widget(&json!({"size": 1})));
+            world.deleted("12:40:00", "Widget", "w");
+            let mut again = widget(&json!({"size": 2}));
+            again["metadata"]["uid"] = "w2".into();
+            world.wrote("13:40:00", "bob", again);
+        },
+        &expect![[r#"
+            2026-03-01 12:40:00  - widgets.example.com shop/w  (deleted) #2
+                size  1
+        "#]],
+    );
+}
