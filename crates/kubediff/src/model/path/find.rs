@@ -39,6 +39,6 @@ pub(crate) fn reached<'v>(value: &'v Value, field: Option<&str>, steps: &[Step])
     let text = steps.iter().position(|step| *step == Step::Document);
     let steps = text.and_then(|end| steps.get(..end)).unwrap_or(steps);
     let mut reached = Vec::new();
-    at(value, field, steps, Step::into_element, &mut |value| reached.push(value));
+    at(value, field, steps, Step::into_asked_element, &mut |value| reached.push(value));
     reached
 }

@@ -162,6 +162,21 @@ impl Step {
         })
     }
 
+    /// The same for a question, where no schema is known: a key of several parts may be that of any fields.
+    pub(crate) fn into_asked_element<'a>(
+        steps: &'a [Self],
+        place: Segment,
+        field: Option<&str>,
+        element: &Value,
+    ) -> Option<&'a [Self]> {
+        match steps {
+            [Self::Bracket(key), ..] if key.contains(['/', ',']) => {
+                Self::into_hidden_element(steps, place, field, element)
+            }
+            _ => Self::into_element(steps, place, field, element),
+        }
+    }
+
     /// Whether the step names a field of whatever element `segment` is.
     fn goes_through(&self, segment: &Segment) -> bool {
         let is_element = !matches!(segment, Segment::Field(_) | Segment::Document);

@@ -244,6 +244,24 @@ fn k2_a_path_finds_no_change_of_others_in_a_map_that_is_one_difference() {
 }
 
 /// The fifth attack: a key that a Secret has as a value is hidden, also from the question.
+/// The eighth attack: an element with a key of two fields was found only while its list stayed.
+#[test]
+fn k2_a_path_finds_an_element_of_two_keys_that_came_or_went_with_its_list() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("history.db");
+    let mut world = World::open(&path, [7; 32]);
+    let gate = |spec: Value| {
+        json!({"apiVersion": "example.com/v1", "kind": "Gate", "spec": spec,
+            "metadata": {"name": "g", "namespace": "shop", "uid": "g"}})
+    };
+    world.known("12:00:00", gate(json!({})));
+    world.wrote("12:01:00", "ann", gate(json!({"routes": [{"host": "a", "port": 1, "weight": 5}]})));
+    world.wrote("12:02:00", "bob", gate(json!({})));
+    drop(world);
+    let found = |at: &str| run(&path, &["log", "--oneline", "--path", at]).lines().count();
+    assert_eq!(["spec.routes[a/1].weight", "spec.routes[a/2]", "spec.routes[a]"].map(found), [2, 1, 1]);
+}
+
 #[test]
 fn k4_a_path_that_finds_nothing_says_that_names_are_hidden() {
     let folder = tempfile::tempdir().unwrap();
