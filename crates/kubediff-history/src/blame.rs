@@ -174,8 +174,12 @@ impl Step<'_> {
     /// The value before a field, from itself, from what it is in now, or from what was in it.
     fn value_before(&self, was: &Known, field: &Field) -> Option<Value> {
         if is_below(&was.field.path, &field.path) {
-            let is_here = was.field.pointer.starts_with(&field.pointer);
-            return self.before.former.pointer(&field.pointer).filter(|_| is_here).cloned();
+            // An element of a list may have had another index.
+            let depth = field.pointer.matches('/').count();
+            let pointer = was.field.pointer.as_str();
+            let place =
+                pointer.match_indices('/').nth(depth).map_or(pointer, |(at, _)| pointer.split_at(at).0);
+            return self.before.former.pointer(place).cloned();
         }
         was.blame.value.clone().filter(|value| was.field.path == field.path || !is_empty(value))
     }
@@ -193,16 +197,23 @@ impl Step<'_> {
                 None => blame.clone(),
                 Some(_) if !self.is_recorded(path) => return None,
                 before => {
-                    let owners = match self.wrote {
+                    // A removal leaves no trace of its manager. Only the manager of a single write is that of its removals.
+                    let managers = if self.is_one_write() { self.wrote.to_vec() } else { Vec::new() };
+                    let owners = match managers.as_slice() {
                         [] => owners(&self.before.former, &field.pointer),
                         _ => Vec::new(),
                     };
-                    let (managers, before) = (self.wrote.to_vec(), before.clone());
+                    let before = before.clone();
                     FieldBlame { value: None, managers, owners, before, ..self.set(field) }
                 }
             };
             Some(Known { blame, field: field.clone() })
         })
+    }
+
+    fn is_one_write(&self) -> bool {
+        let change = self.version.change.as_ref();
+        change.is_some_and(|change| change.origin == Origin::Watch && change.merged <= 1)
     }
 
     fn set(&self, field: &Field) -> FieldBlame {

@@ -128,7 +128,12 @@ pub(super) fn object(
     if target.scope.name.is_none() {
         return Err(UnknownName::NoName(words.join("/")).into());
     }
-    let incarnations = reader.incarnations(&target.scope)?;
+    let mut incarnations = reader.incarnations(&target.scope)?;
+    // A definition that came again with another scope has objects with and without a namespace.
+    let is_here = |it: &Incarnation| it.object.namespace.as_deref() == namespace;
+    if incarnations.iter().any(is_here) {
+        incarnations.retain(is_here);
+    }
     let mut places: Vec<String> = incarnations
         .iter()
         .map(|it| match &it.object.namespace {

@@ -122,7 +122,81 @@ fn k7_a_removal_is_nobodys_but_the_former_owner_is_named() {
     );
 }
 
+/// The eighth attack: the removal was that of the only manager with a trace.
+#[test]
+fn k7_a_removal_among_writes_that_nobody_watched_is_nobodys() {
+    let map = |data: Value, managers: &[(&str, &str, Value)]| {
+        let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": data,
+            "metadata": {"name": "c", "namespace": "shop", "uid": "c"}});
+        owned(object, managers)
+    };
+    check(
+        &["cm/c", "-n", "shop", "--path", "data"],
+        |world| {
+            let all = json!({"f:data": {"f:a": {}, "f:b": {}}});
+            world.became("12:00:00", map(json!({"a": "1", "b": "1"}), &[("al", "12:00", all)]));
+            world.restarts(Secrets::with_key([7; 32]));
+            let m1 = ("m1", "12:01", json!({"f:data": {"f:a": {}}}));
+            world.became("12:03:00", map(json!({"a": "2"}), &[("al", "12:00", json!({"f:data": {}})), m1]));
+        },
+        &expect![[r#"
+            FIELD    VALUE       SINCE                 MANAGER                              CHANGE   BEFORE
+            data.a   "2"         2026-03-01 12:03:00   m1                                   #2       "1"
+            data.b   (removed)   2026-03-01 12:03:00   unknown; the field was owned by al   #2       "1"
+        "#]],
+    );
+}
+
+/// The eighth attack: a map that had lost all had no value before, when its element had had another index.
+#[test]
+fn k7_a_map_in_an_element_that_moved_has_what_it_lost() {
+    check(
+        OF_SPEC,
+        |world| {
+            let side = json!({"name": "side", "limits": {"cpu": "1"}});
+            world.wrote("12:00:00", "ann", widget(&json!({"steps": [{"name": "web"}, side]})));
+            world.wrote("12:01:00", "bob", widget(&json!({"steps": [{"name": "side", "limits": {}}]})));
+        },
+        &expect![[r#"
+            FIELD                         VALUE       SINCE                 MANAGER   CHANGE   BEFORE
+            spec.steps[side].limits       {}          2026-03-01 12:01:00   bob       #2       {cpu: "1"}
+            spec.steps[side].limits.cpu   (removed)   2026-03-01 12:01:00   bob       #2       "1"
+            spec.steps[side].name         side        2026-03-01 12:00:00   ann       #1
+            spec.steps[web].name          (removed)   2026-03-01 12:01:00   bob       #2       web
+        "#]],
+    );
+}
+
 const OF_SPEC: &[&str] = &["widget/w", "-n", "shop", "--path", "spec"];
+
+/// The eighth attack: after the definition had another scope, no way to write it named one of the two objects.
+#[test]
+fn an_object_with_and_one_without_a_namespace_have_one_name_each() {
+    let seen = |world: &mut World| {
+        world.wrote("12:00:00", "ann", widget(&json!({"size": 1})));
+        world.deleted("12:01:00", "Widget", "w");
+        let mut of_cluster = widget(&json!({"size": 2}));
+        of_cluster["metadata"] = json!({"name": "w", "uid": "w2"});
+        world.wrote("12:02:00", "bob", of_cluster);
+    };
+    check(
+        OF_SPEC,
+        seen,
+        &expect![[r#"
+        widgets.example.com shop/w was deleted at 2026-03-01 12:01:00; this is its last state.
+        FIELD       VALUE   SINCE                 MANAGER   CHANGE   BEFORE
+        spec.size   1       2026-03-01 12:00:00   ann       #1
+    "#]],
+    );
+    check(
+        &["widget/w", "--path", "spec"],
+        seen,
+        &expect![[r#"
+        FIELD       VALUE   SINCE                 MANAGER   CHANGE   BEFORE
+        spec.size   2       2026-03-01 12:02:00   bob       #3
+    "#]],
+    );
+}
 
 fn tokens(size: u32, deep: u32) -> Value {
     widget(&json!({"size": size, "token": "tokenwordsofcarol", "deep": {"a": 1, "b": deep},
