@@ -54,7 +54,7 @@ pub(super) struct VersionRow {
     pub(super) verb: i64,
     source: i64,
     observed_at: i64,
-    rv: String,
+    pub(super) rv: String,
     rv_before: Option<String>,
     detail: Detail,
     pub(super) object: ObjectId,

@@ -42,7 +42,7 @@ pub(super) fn described(connection: &Connection, ids: Vec<i64>) -> Outcome<Vec<I
     Ok(found)
 }
 
-fn head(connection: &Connection, number: i64) -> Outcome<VersionRow> {
+pub(super) fn head(connection: &Connection, number: i64) -> Outcome<VersionRow> {
     let sql = format!("{HEAD} WHERE v.number = ?1");
     Ok(connection.prepare_cached(&sql)?.query_row([number], VersionRow::read)?)
 }

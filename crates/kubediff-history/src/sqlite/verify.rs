@@ -1,13 +1,16 @@
 //! Whether a file is sound.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rusqlite::Connection;
+use serde::Deserialize;
 
 use super::codec::{Codec, Stored};
 use super::detail;
 use super::fault::{Fault, Outcome};
+use super::read::VersionRow;
 use super::{read, states};
 use crate::report::Checked;
 
@@ -91,6 +94,48 @@ pub(super) fn check(connection: &Connection, codec: &mut Codec) -> Outcome<Check
     Ok(check.checked)
 }
 
+/// The part of a content that its version has beside it. Only the content has a checksum.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Content<'a> {
+    #[serde(borrow)]
+    kind: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    metadata: Metadata<'a>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Metadata<'a> {
+    #[serde(borrow)]
+    name: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    namespace: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    uid: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    resource_version: Option<Cow<'a, str>>,
+}
+
+impl Content<'_> {
+    /// The name of a field that the version beside it has with another value.
+    fn differs(body: &[u8], head: &VersionRow) -> Option<&'static str> {
+        let Content { kind, metadata } = serde_json::from_slice(body).ok()?;
+        let namespace = head.object.namespace.as_deref().unwrap_or_default();
+        let fields = [
+            ("kind", kind, head.object.gvk.kind.as_str()),
+            ("name", metadata.name, &head.object.name),
+            ("namespace", metadata.namespace, namespace),
+            ("uid", metadata.uid, &head.object.uid),
+            ("resourceVersion", metadata.resource_version, &head.rv),
+        ];
+        let is_other = |(_, content, head): &(_, Option<Cow<'_, str>>, &str)| {
+            content.as_ref().is_some_and(|content| content != head)
+        };
+        fields.into_iter().find(is_other).map(|(name, ..)| name)
+    }
+}
+
 struct Check<'a> {
     connection: &'a Connection,
     checked: Checked,
@@ -141,6 +186,10 @@ impl Check<'_> {
                 let paths: BTreeSet<&str> = details.paths.iter().map(String::as_str).collect();
                 self.managers += self.indexed("managers", "manager", &managers, number)?;
                 self.paths += self.indexed("paths", "path", &paths, number)?;
+            }
+            let head = states::head(self.connection, number)?;
+            if let Some(field) = Content::differs(&body, &head) {
+                self.problem(format!("version {number} has another {field} than its content"));
             }
             let base = Stored::load(self.connection, number)?.base;
             if base != 0 && before.as_ref().is_none_or(|(before, _)| *before != base) {

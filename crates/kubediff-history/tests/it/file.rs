@@ -229,3 +229,31 @@ fn damage_is_found() {
     // Damage in a page's unused middle harms nothing.
     assert!(found * 2 > damaged, "{found} of {damaged}");
 }
+
+/// The eighth attack: one flipped bit in a name, a uid or a resourceVersion changed answers of a history that was "sound".
+#[test]
+fn a_version_that_differs_from_its_content_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("history.db");
+    let mut history = open(&path);
+    let cart = object("deployments", Some("shop"), "cart", "1");
+    let metadata = json!({"name": "cart", "namespace": "shop", "uid": cart.uid, "resourceVersion": "1"});
+    let body = json!({"kind": cart.gvk.kind, "metadata": metadata});
+    let mut batch = Batch::default();
+    batch.observe(observation(&cart, 1, at(0), &body, known()));
+    history.commit(&batch).unwrap();
+    let problems = || Reader::open(&path).unwrap().check().unwrap().problems;
+    assert_eq!(problems(), [""; 0]);
+    let foreign = rusqlite::Connection::open(&path).unwrap();
+    for (field, damage, mend) in [
+        ("resourceVersion", "UPDATE versions SET rv = '0'", "UPDATE versions SET rv = '1'"),
+        ("name", "UPDATE objects SET name = 'cars'", "UPDATE objects SET name = 'cart'"),
+        ("uid", "UPDATE objects SET uid = uid || '0'", "UPDATE objects SET uid = '1'"),
+        ("namespace", "UPDATE namespaces SET name = 'shot'", "UPDATE namespaces SET name = 'shop'"),
+    ] {
+        foreign.execute_batch(damage).unwrap();
+        let found = problems();
+        assert!(found.contains(&format!("version 1 has another {field} than its content")), "{found:?}");
+        foreign.execute_batch(mend).unwrap();
+    }
+}
