@@ -52,10 +52,19 @@ impl Batch {
         self.entries.push(Entry::Observation(Box::new(observation)));
     }
 
-    /// Adds a gap: from when to when, of which resource (all of them without one), and why.
+    /// Adds a gap: from when to when, of which resource (all of them without one), and why. A gap of the batch that ends where this one
+    /// begins, and is alike, becomes longer instead.
     pub fn gap(&mut self, from: Timestamp, to: Timestamp, resource: Option<&str>, reason: impl Into<String>) {
-        let resource = resource.map(str::to_owned);
-        self.entries.push(Entry::Gap { from, to, resource, reason: reason.into() });
+        let (resource, reason) = (resource.map(str::to_owned), reason.into());
+        for entry in &mut self.entries {
+            if let Entry::Gap { to: until, resource: of, reason: why, .. } = entry
+                && (*until, &*of, &*why) == (from, &resource, &reason)
+            {
+                *until = to;
+                return;
+            }
+        }
+        self.entries.push(Entry::Gap { from, to, resource, reason });
     }
 
     /// Says that everything of a resource (`deployments.apps`) up to this resourceVersion is in this batch or before it.

@@ -124,7 +124,6 @@ pub async fn run(args: &ServeArgs) -> Result<(), ServeError> {
         match (serve(args, loaded.clone(), &endpoint, &mut control, why).await, former.take()) {
             (Ok(None), _) => break,
             (Ok(Some(next)), _) => {
-                say("the configuration has changed");
                 if next.config.listen != loaded.config.listen {
                     say("health and metrics stay where they are until the next start");
                 }
@@ -189,7 +188,7 @@ async fn serve(
     let secrets = profile.secrets.clone();
     let (hidden, file) = (secrets.clone(), path.clone());
     let routes = Arc::new(Routes::new(config)?.with_secrets(secrets.clone()));
-    let deliveries = Deliveries::start(&loaded, &history, &routes, &secrets, &follow.learnt(), &source)?;
+    let mut deliveries = Deliveries::start(&loaded, &history, &routes, &secrets, &follow.learnt(), &source)?;
     let session = Arc::new(Mutex::new(Session::default()));
     let memory = watch::Sender::default();
     let mut consumer = Consumer {
@@ -217,7 +216,9 @@ async fn serve(
         tokio::task::spawn_blocking(move || consumer.run(&inbox));
     let stop = CancellationToken::new();
     let done = CancellationToken::new();
-    let scrubbing = tokio::spawn(scrubbing::run(history.clone(), file, hidden, done.clone()));
+    let follows = CancellationToken::new();
+    let scrubbing = scrubbing::run(history.clone(), file, hidden, done.clone(), follows.clone());
+    let scrubbing = tokio::spawn(scrubbing);
     let (cool, caches) = (follow.cool(), history.clone());
     let give_up = move || {
         cool();
@@ -229,10 +230,24 @@ async fn serve(
     let retaining = tokio::spawn(retention::run(history, config.history.retention.limits(), stop.clone()));
 
     let mut next = None;
-    let asked = async { next = Some(control.next().await) };
+    let asked = async {
+        let mut asked = control.next().await;
+        if let Next::Reload(_) = asked {
+            // The watches go on while requests under way end.
+            tokio::select! {
+                biased;
+                later = control.next() => asked = later,
+                () = deliveries.stop() => {}
+            }
+        }
+        next = Some(asked);
+    };
     let ended = follow.run(asked, &mut taking).await;
     if matches!(next, Some(Next::End)) {
         control.end_at_once_on_the_next_signal();
+    }
+    if matches!(next, Some(Next::Reload(_))) {
+        follows.cancel();
     }
     follow.finish().await;
     stop.cancel();

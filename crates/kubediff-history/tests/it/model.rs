@@ -67,10 +67,16 @@ impl Model {
         incarnation.ended = (verb == Some(Verb::Deleted)).then_some(end);
     }
 
-    pub(crate) fn gap(&mut self, from: Timestamp, to: Timestamp, resource: Option<&str>, reason: &str) {
+    /// In the batch after this number. One that goes on from another one of the batch makes that longer.
+    pub(crate) fn gap(&mut self, batch: u64, from: Timestamp, to: Timestamp, reason: &str) {
+        let same = self.gaps.iter_mut().find(|gap| gap.number.0 > batch && gap.to == from);
+        if let Some(gap) = same {
+            gap.to = to;
+            return;
+        }
         self.last += 1;
-        let (number, resource) = (Number(self.last), resource.map(str::to_owned));
-        self.gaps.push(Gap { number, from, to, resource, reason: reason.to_owned() });
+        let number = Number(self.last);
+        self.gaps.push(Gap { number, from, to, resource: None, reason: reason.to_owned() });
     }
 
     /// A scrub of everything.

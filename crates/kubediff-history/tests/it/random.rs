@@ -110,12 +110,12 @@ impl Play {
 
     fn batch(&mut self) -> Batch {
         let mut batch = Batch::default();
+        let before = self.model.last;
         for _ in 0..self.random.usize(1..25) {
             if self.random.u8(..40) == 0 {
                 let (from, to) = (at(self.clock), self.time());
-                let resource = None;
-                batch.gap(from, to, resource, "the watch was lost");
-                self.model.gap(from, to, resource, "the watch was lost");
+                batch.gap(from, to, None, "the watch was lost");
+                self.model.gap(before, from, to, "the watch was lost");
                 continue;
             }
             let observation = self.next();

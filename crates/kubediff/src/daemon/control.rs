@@ -84,6 +84,7 @@ impl Control {
                 Ok(loaded) => {
                     self.files = loaded.files();
                     self.seen = content(&self.files);
+                    say("the configuration has changed");
                     return Next::Reload(Box::new(loaded));
                 }
                 Err(error) => {

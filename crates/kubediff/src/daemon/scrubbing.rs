@@ -18,11 +18,20 @@ const MOST: u32 = 20_000;
 const GATHER: Duration = Duration::from_secs(1);
 /// After a scrub, none begins for so many times as long as it took: Secrets that come all the time cost a twentieth of a core.
 const REST: u32 = 20;
+/// The longest scrub at the end of the process. The next start goes on with it.
+const LAST: Duration = Duration::from_secs(5);
 /// How often an order of the command is looked for.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Scrubs when values have become known, or a command asks for it, until it is to stop; for values a last time then.
-pub(super) async fn run(history: SharedHistory, file: PathBuf, secrets: Secrets, stop: CancellationToken) {
+/// Scrubs when values have become known, or a command asks for it, until it is to stop; for values a last time then, unless the next
+/// configuration follows, which begins with it.
+pub(super) async fn run(
+    history: SharedHistory,
+    file: PathBuf,
+    secrets: Secrets,
+    stop: CancellationToken,
+    follows: CancellationToken,
+) {
     let mut unscrubbed = history.unscrubbed();
     let mut rest = GATHER;
     loop {
@@ -37,6 +46,9 @@ pub(super) async fn run(history: SharedHistory, file: PathBuf, secrets: Secrets,
             }
         };
         let is_last = stop.run_until_cancelled(next).await.is_none();
+        if follows.is_cancelled() {
+            return;
+        }
         let (of, secrets, stopped) = (history.clone(), secrets.clone(), stop.clone());
         let began = tokio::time::Instant::now();
         let place = file.clone();
@@ -44,7 +56,8 @@ pub(super) async fn run(history: SharedHistory, file: PathBuf, secrets: Secrets,
             if !is_last && let Err(error) = obey(&of, &place, &secrets, &|| stopped.is_cancelled()) {
                 say_all(&error);
             }
-            of.scrub(MOST, &secrets, &|| !is_last && stopped.is_cancelled())
+            let is_over = || if is_last { began.elapsed() > LAST } else { stopped.is_cancelled() };
+            of.scrub(MOST, &secrets, &is_over)
         };
         match tokio::task::spawn_blocking(scrub).await.map(|outcome| history.noticing(outcome)) {
             Ok(Ok(())) => {}

@@ -57,6 +57,34 @@ impl Within {
         self.namespaces.as_ref().is_none_or(is_named)
             && !self.excluded.iter().any(|glob| glob.matches(namespace))
     }
+
+    /// Whether all objects that are looked at there are looked at here.
+    pub(crate) fn covers(&self, other: &Self) -> bool {
+        let namespaces = match (&self.namespaces, &other.namespaces) {
+            (None, _) => true,
+            (Some(names), Some(others)) => others.iter().all(|name| names.contains(name)),
+            (Some(_), None) => false,
+        };
+        let selectors = self.selectors.is_empty() || self.selectors == other.selectors;
+        namespaces && selectors && self.excluded.iter().all(|glob| other.excluded.contains(glob))
+    }
+
+    /// `namespaces a, b with labels app=web`, for people.
+    pub(crate) fn in_words(&self) -> String {
+        let excluded: Vec<String> = self.excluded.iter().map(ToString::to_string).collect();
+        let mut words = match &self.namespaces {
+            None => "all namespaces".to_owned(),
+            Some(names) if names.len() == 1 => format!("namespace {}", names.join("")),
+            Some(names) => format!("namespaces {}", names.join(", ")),
+        };
+        if !excluded.is_empty() {
+            words += &format!(" but {}", excluded.join(", "));
+        }
+        if !self.selectors.is_empty() {
+            words += &format!(" with {}", self.selectors);
+        }
+        words
+    }
 }
 
 impl Reach {

@@ -8,6 +8,8 @@ pub(crate) const WATCHED_UNTIL: &str = "watched-until";
 pub(crate) const NAMES: &str = "resources";
 /// The note of where the last run looked, as JSON.
 pub(crate) const WITHIN: &str = "within";
+/// The note of where a former run looked, and this one does not: `<since> <where, as JSON>`, or empty.
+pub(crate) const LEFT_OUT: &str = "left-out";
 /// The note of the selectors with which all runs looked, or [`MIXED`].
 pub(crate) const SELECTORS: &str = "selectors";
 /// Runs had different selectors.

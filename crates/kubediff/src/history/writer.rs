@@ -32,8 +32,10 @@ const PACE: Duration = Duration::from_millis(200);
 const PACE_OF_NOISE: Duration = Duration::from_secs(2);
 /// The most bytes that the history takes of one object.
 const OBJECT: usize = 64 << 20;
-/// Resources that are listed within this time of the first one share its gap.
+/// Resources that are listed within this time of the first one share its gap, which becomes longer for them.
 const SAME_GAP: Duration = Duration::from_secs(5);
+/// A commit waits so long for the lists that follow the first one: a gap that is stored becomes no longer, and another one follows it.
+const FIRST_LISTS: Duration = Duration::from_secs(1);
 /// The number of stored states that are read at a time.
 const PAGE: usize = 500;
 
@@ -55,8 +57,8 @@ pub(crate) struct HistoryWriter {
     within: Within,
     /// Objects whose resource is not completely listed yet, by target and uid.
     firsts: HashMap<String, HashMap<String, RawChange>>,
-    /// When the gap ended that a restart made.
-    gap_ended: Option<Timestamp>,
+    /// The gap that a restart made.
+    restart: Option<RestartGap>,
     /// The resources that are followed.
     names: BTreeSet<String>,
     /// The resources that were listed once.
@@ -94,6 +96,9 @@ impl HistoryWriter {
         batch.note(notes::KEY, key.to_string());
         batch.note(notes::SELECTORS, past.selectors_to_note(&within));
         batch.note(notes::WITHIN, serde_json::to_string(&within).unwrap_or_default());
+        if let Some(left_out) = past.left_out_by(&within) {
+            batch.note(notes::LEFT_OUT, left_out_note(&left_out));
+        }
         let (firsts, names, synced) = (HashMap::new(), BTreeSet::new(), BTreeSet::new());
         let mut recorder = Self {
             history,
@@ -108,7 +113,7 @@ impl HistoryWriter {
             cluster,
             within,
             firsts,
-            gap_ended: None,
+            restart: None,
             names,
             synced,
             why,
@@ -125,7 +130,12 @@ impl HistoryWriter {
 
     /// How long what is to be committed may wait for more.
     pub(crate) fn patience(&self) -> Duration {
-        let pace = if self.is_urgent { PACE } else { PACE_OF_NOISE };
+        let is_new = self.restart.as_ref().is_some_and(|gap| gap.began.elapsed() < FIRST_LISTS);
+        let pace = match self.is_urgent {
+            true if is_new && !self.names.is_subset(&self.synced) => FIRST_LISTS,
+            true => PACE,
+            false => PACE_OF_NOISE,
+        };
         pace.saturating_sub(self.committed.elapsed())
     }
 
@@ -463,11 +473,10 @@ impl HistoryWriter {
     /// The time in which kubediff did not run, or did not look at this target. In one run the former one counts once.
     fn restart_gap(&mut self, target: &str, now: Timestamp, again: bool) {
         if let Some((from, reason)) = self.past.all_open() {
-            self.batch.gap(from.min(now), now, None, reason);
+            self.begin_restart(from, now, reason);
             for target in self.past.close_all() {
                 self.batch.note(notes::open(&target), "");
             }
-            self.gap_ended = Some(now);
             return;
         }
         if let Some((from, reason)) = self.past.take_open(target) {
@@ -480,16 +489,28 @@ impl HistoryWriter {
             return;
         }
         let Some(from) = self.past.watched_until.filter(|_| !again) else { return };
-        match self.gap_ended {
-            None => {
-                self.batch.gap(from.min(now), now, None, self.why);
-                self.gap_ended = Some(now);
-            }
-            Some(ended) if now.duration_since(ended).unsigned_abs() >= SAME_GAP => {
+        match &mut self.restart {
+            None => self.begin_restart(from, now, self.why.to_owned()),
+            Some(gap) if now.duration_since(gap.first).unsigned_abs() >= SAME_GAP => {
                 self.batch.gap(from.min(now), now, Some(target), self.why);
+            }
+            Some(gap) if gap.until < now => {
+                self.batch.gap(gap.until, now, None, gap.reason.clone());
+                gap.until = now;
             }
             Some(_) => {}
         }
+    }
+
+    fn begin_restart(&mut self, from: Timestamp, now: Timestamp, reason: String) {
+        if let Some((since, reason)) = self.past.left_out_until(&self.within) {
+            self.batch.gap(since.min(now), now, None, reason);
+            let still = self.past.left_out_by(&self.within).map(|(_, former)| left_out_note(&(from, former)));
+            self.batch.note(notes::LEFT_OUT, still.unwrap_or_default());
+        }
+        self.batch.gap(from.min(now), now, None, reason.clone());
+        self.committed = Instant::now();
+        self.restart = Some(RestartGap { first: now, until: now, reason, began: self.committed });
     }
 
     fn commit_if_full(&mut self, inbox: &Inbox) -> Result<(), Error> {
@@ -504,6 +525,19 @@ impl HistoryWriter {
         };
         Stored { scope, namespaces, cursor: None }
     }
+}
+
+fn left_out_note((since, within): &(Timestamp, Within)) -> String {
+    format!("{since} {}", serde_json::to_string(within).unwrap_or_default())
+}
+
+/// The gap of a restart. It ends for each resource when that is listed.
+struct RestartGap {
+    /// When the first resource was listed.
+    first: Timestamp,
+    until: Timestamp,
+    reason: String,
+    began: Instant,
 }
 
 /// Pages of stored objects.

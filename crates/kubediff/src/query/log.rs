@@ -7,7 +7,7 @@ use super::args::{Format, LogArgs, Sort};
 use super::error::QueryError;
 use super::names::Target;
 use super::output::Output;
-use super::period::{Period, covered};
+use super::period::{Period, covered, unwatched};
 use super::stored;
 use crate::model::path::{Path, PathPattern};
 use crate::text::terminal::say;
@@ -61,6 +61,8 @@ pub(super) fn run(args: &LogArgs, now: &Zoned) -> Result<(), QueryError> {
             say("names that Secrets have as values are hidden, and no path finds them");
         }
     }
+    let at = period.to.unwrap_or_else(|| now.timestamp());
+    unwatched(&mut reader, &target.scope, at, now.time_zone())?.iter().for_each(|doubt| say(doubt));
     Ok(())
 }
 

@@ -6,7 +6,8 @@ use kubediff_history::{Page, Reader, Scope};
 
 use super::error::QueryError;
 use super::instant::instant;
-use crate::history::notes::{WATCHED_UNTIL, left};
+use crate::follow::Within;
+use crate::history::notes::{LEFT_OUT, NAMES, WATCHED_UNTIL, WITHIN, left};
 
 /// `2026-11-23 14:05:00`, in the time zone of the person who asks.
 pub(super) fn date_and_time(at: Timestamp, zone: &TimeZone) -> String {
@@ -99,12 +100,41 @@ pub(super) fn doubts(
             date_and_time(at, zone)
         ));
     }
+    doubts.append(&mut unwatched(reader, scope, at, zone)?);
+    Ok(doubts)
+}
+
+/// The objects of a scope that are not watched at a time, in sentences.
+pub(super) fn unwatched(
+    reader: &mut Reader,
+    scope: &Scope,
+    at: Timestamp,
+    zone: &TimeZone,
+) -> Result<Vec<String>, QueryError> {
+    let notes = reader.notes()?;
+    let mut unwatched = Vec::new();
     if let (Some(plural), Some(group)) = (&scope.resource, &scope.group) {
         let name = if group.is_empty() { plural.clone() } else { format!("{plural}.{group}") };
-        let left: Option<Timestamp> = reader.notes()?.get(&left(&name)).and_then(|time| time.parse().ok());
-        if let Some(left) = left.filter(|left| *left < at) {
-            doubts.push(format!("{name} not watched since {}", date_and_time(left, zone)));
+        let left: Option<Timestamp> = notes.get(&left(&name)).and_then(|time| time.parse().ok());
+        let is_of_it = |target: &str| target.split('/').next() == Some(&name);
+        match left {
+            Some(left) if left < at => {
+                unwatched.push(format!("{name} not watched since {}", date_and_time(left, zone)));
+            }
+            None if notes.get(NAMES).is_some_and(|names| !names.lines().any(is_of_it)) => {
+                unwatched.push(format!("{name} never watched"));
+            }
+            _ => {}
         }
     }
-    Ok(doubts)
+    let within: Option<Within> = notes.get(WITHIN).and_then(|within| serde_json::from_str(within).ok());
+    let since: Option<Timestamp> = notes.get(LEFT_OUT).and_then(|note| note.split_once(' ')?.0.parse().ok());
+    if let Some((since, within)) = since.filter(|since| *since < at).zip(within) {
+        let is_in = scope.namespace.as_deref().is_some_and(|namespace| within.has(Some(namespace)));
+        if !(is_in && within.selectors.is_empty()) {
+            let since = date_and_time(since, zone);
+            unwatched.push(format!("only {} watched since {since}", within.in_words()));
+        }
+    }
+    Ok(unwatched)
 }

@@ -19,6 +19,7 @@ use crate::shop::Shop;
 
 mod backlog;
 mod damage;
+mod gaps;
 mod keys;
 mod limits;
 mod probes;
@@ -218,7 +219,7 @@ async fn a_sink_gets_every_change_also_those_of_a_restart() {
     log.dedup_by_key(|record| record["number"].as_u64());
     let data: Vec<&Value> = log.iter().filter(|it| of_a(it)).map(|it| &it["diff"][0]["new"]).collect();
     assert_eq!(data, [&json!("2"), &json!("3"), &json!("4")]);
-    assert_eq!(log.iter().filter(|record| record["change"] == "gap").count(), 1, "{log:#?}");
+    assert!(log.iter().any(|record| record["change"] == "gap"), "{log:#?}");
     assert!(log.windows(2).all(|two| two[0]["number"].as_u64() < two[1]["number"].as_u64()));
 }
 

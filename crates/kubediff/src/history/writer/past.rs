@@ -8,7 +8,7 @@ use kubediff_history::{Error, Reader, Scope};
 
 use crate::KeyId;
 use crate::follow::Within;
-use crate::history::notes::{KEY, LEFT, MIXED, NAMES, OPEN, SELECTORS, WATCHED_UNTIL, WITHIN};
+use crate::history::notes::{KEY, LEFT, LEFT_OUT, MIXED, NAMES, OPEN, SELECTORS, WATCHED_UNTIL, WITHIN};
 
 /// Watches lost within this time share one gap.
 const TOGETHER: Duration = Duration::from_secs(5);
@@ -22,6 +22,8 @@ pub(super) struct Past {
     selectors: Option<String>,
     /// Where the former run looked.
     within: Option<Within>,
+    /// Where runs before it looked, and it did not: since when.
+    left_out: Option<(Timestamp, Within)>,
     positions: BTreeMap<String, String>,
     left: BTreeMap<String, Timestamp>,
     open: BTreeMap<String, (Timestamp, String)>,
@@ -44,6 +46,10 @@ impl Past {
             names: names.unwrap_or_default(),
             selectors: notes.get(SELECTORS).cloned(),
             within: notes.get(WITHIN).and_then(|within| serde_json::from_str(within).ok()),
+            left_out: notes.get(LEFT_OUT).and_then(|note| {
+                let (since, within) = note.split_once(' ')?;
+                Some((since.parse().ok()?, serde_json::from_str(within).ok()?))
+            }),
             positions: reader.positions()?,
             left: left.collect(),
             open: open.collect(),
@@ -105,11 +111,24 @@ impl Past {
         std::mem::take(&mut self.open).into_keys().collect()
     }
 
-    /// Whether the former run looked at objects of this namespace as this one does.
+    /// Where former runs looked, and this one does not, and since when.
+    pub(super) fn left_out_by(&self, within: &Within) -> Option<(Timestamp, Within)> {
+        let last = self.watched_until.zip(self.within.clone());
+        self.left_out.clone().or(last).filter(|(_, former)| !within.covers(former))
+    }
+
+    /// The gap of the objects that this run looks at, and the run before did not.
+    pub(super) fn left_out_until(&self, within: &Within) -> Option<(Timestamp, String)> {
+        let (since, _) = self.left_out.as_ref()?;
+        let last = self.within.as_ref().filter(|last| !last.covers(within))?;
+        Some((*since, format!("only {} watched", last.in_words())))
+    }
+
+    /// Whether former runs looked at objects of this namespace as this one does.
     pub(super) fn saw(&self, namespace: Option<&str>, within: &Within) -> bool {
+        let saw = |former: &Within| former.has(namespace) && former.selectors == within.selectors;
         // A file of an older version says nothing of it.
-        let Some(former) = &self.within else { return true };
-        former.has(namespace) && former.selectors == within.selectors
+        self.within.as_ref().is_none_or(saw) || self.left_out.as_ref().is_some_and(|(_, former)| saw(former))
     }
 
     /// Whether an object that is not seen has been deleted: all runs have looked at the same objects.
