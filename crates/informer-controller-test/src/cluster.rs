@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::calm::Calm;
-use crate::history::{Author, Change, Entry, History, Instance, Seen, What};
+use crate::history::{Author, Change, Entry, History, Instance, What};
 use crate::plan::{Disturbance, Plan, Planned, Unreadable, When};
 use crate::process::{End, Process};
 use crate::recorder::Recorder;
@@ -33,7 +33,7 @@ pub(crate) struct Cluster {
     ignored: BTreeSet<String>,
     /// The state that the watches of each replica see.
     pub(crate) sights: [Sight; 2],
-    started: Instant,
+    pub(crate) started: Instant,
     state: Mutex<State>,
     /// Wakes the loop that starts processes, and the one that waits for rest.
     changed: Notify,
@@ -42,9 +42,9 @@ pub(crate) struct Cluster {
     thread: ThreadId,
 }
 
-struct State {
-    history: History,
-    recorder: Recorder,
+pub(crate) struct State {
+    pub(crate) history: History,
+    pub(crate) recorder: Recorder,
     writes: u64,
     /// The running process of each replica.
     processes: [Option<Arc<Process>>; 2],
@@ -55,18 +55,18 @@ struct State {
     /// The resources whose reads fail.
     unreadable: BTreeMap<String, Unreadable>,
     /// The program's reads of each resource.
-    reads: BTreeMap<String, u64>,
+    pub(crate) reads: BTreeMap<String, u64>,
     calm: Calm,
     /// A sentence about the acts of a program that does not calm down.
-    busy: Option<String>,
-    last_activity: Instant,
-    /// The writes until then.
-    active_writes: u64,
+    pub(crate) busy: Option<String>,
+    pub(crate) last_activity: Instant,
+    /// The program's writes until then.
+    pub(crate) active_writes: u64,
     latencies: Rng,
-    happened: BTreeMap<Disturbance, u64>,
-    problem: Option<String>,
+    pub(crate) happened: BTreeMap<Disturbance, u64>,
+    pub(crate) problem: Option<String>,
     /// The external system: names of things with their owners.
-    things: BTreeMap<String, String>,
+    pub(crate) things: BTreeMap<String, String>,
     /// The uids of the objects that exist, if the cluster collects garbage.
     living: Option<BTreeSet<String>>,
 }
@@ -115,7 +115,7 @@ impl Cluster {
         })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.heartbeat.fetch_add(1, Ordering::Relaxed);
         self.state.lock()
     }
@@ -135,10 +135,6 @@ impl Cluster {
             state.busy = Some(state.calm.words(&state.history.entries));
             self.changed.notify_waiters();
         }
-    }
-
-    pub(crate) fn seen(&self, instance: Instance, seen: Seen) {
-        self.note(Author::Program(instance), What::Seen(seen));
     }
 
     /// Time on the way to the server, or back.
@@ -177,16 +173,12 @@ impl Cluster {
         here
     }
 
-    /// Counts a write of the program, and returns its number.
-    pub(crate) fn next_write(&self) -> u64 {
+    /// Counts a write of the program. The plan's disturbance of it.
+    pub(crate) fn next_write(&self) -> Option<Planned> {
         let mut state = self.state();
         state.writes += 1;
-        state.writes
-    }
-
-    /// The plan's disturbance of a write.
-    pub(crate) fn planned_for(&self, write: u64) -> Option<Planned> {
-        self.plan.of_write(write).next().cloned()
+        let when = When::Write(state.writes);
+        self.plan.disturbances.iter().find(|planned| planned.when == when).cloned()
     }
 
     /// Counts a read of a resource. Its answer, if the plan has reads of the resource fail now.
@@ -279,11 +271,6 @@ impl Cluster {
         });
     }
 
-    /// How many changes there were.
-    pub(crate) fn changes(&self) -> u64 {
-        self.state().recorder.changes()
-    }
-
     /// Begins a disturbance that a change sets off.
     fn disturb(self: &Arc<Self>, planned: &Planned) {
         let lasting = planned.lasting;
@@ -342,7 +329,7 @@ impl Cluster {
     }
 
     /// A disturbance has ended.
-    fn closed(&self) {
+    pub(crate) fn closed(&self) {
         let mut state = self.state();
         state.open = state.open.saturating_sub(1);
         state.is_active();
@@ -393,11 +380,6 @@ impl Cluster {
         }
     }
 
-    /// The second instance has ended.
-    pub(crate) fn second_ended(&self) {
-        self.closed();
-    }
-
     /// Waits until nothing has changed for `quiet`. `false` if that is not so at `limit`.
     pub(crate) async fn rest(&self, quiet: Duration, limit: Duration) -> bool {
         loop {
@@ -422,21 +404,6 @@ impl Cluster {
         state.is_active();
         change(&mut state.things)
     }
-
-    /// Ends the run, and returns what happened.
-    pub(crate) fn finish(&self) -> Finished {
-        let mut state = self.state();
-        Finished {
-            history: std::mem::take(&mut state.history),
-            writes: state.active_writes,
-            active_until: state.last_activity.duration_since(self.started),
-            problem: state.problem.take(),
-            busy: state.busy.take(),
-            reads: std::mem::take(&mut state.reads),
-            happened: std::mem::take(&mut state.happened),
-            things: std::mem::take(&mut state.things),
-        }
-    }
 }
 
 impl State {
@@ -450,19 +417,4 @@ fn is_orphan(object: &Value, living: &BTreeSet<String>) -> bool {
     let owners = object["metadata"]["ownerReferences"].as_array().map(Vec::as_slice).unwrap_or_default();
     let lives = |owner: &Value| owner["uid"].as_str().is_some_and(|uid| living.contains(uid));
     !owners.is_empty() && !owners.iter().any(lives)
-}
-
-/// The result of a run.
-pub(crate) struct Finished {
-    pub(crate) history: History,
-    /// The program's writes until the run came to rest, ...
-    pub(crate) writes: u64,
-    /// ... which it did then.
-    pub(crate) active_until: Duration,
-    pub(crate) problem: Option<String>,
-    pub(crate) busy: Option<String>,
-    /// How often the program has read each resource.
-    pub(crate) reads: BTreeMap<String, u64>,
-    pub(crate) happened: BTreeMap<Disturbance, u64>,
-    pub(crate) things: BTreeMap<String, String>,
 }

@@ -61,7 +61,7 @@ impl External {
     async fn change(&self, name: &str, owner: &str, exists: bool) -> Result<(), ExternalError> {
         self.way().await;
         let words = format!("{} external {name}", if exists { "make" } else { "remove" });
-        let planned = self.cluster.planned_for(self.cluster.next_write());
+        let planned = self.cluster.next_write();
         let kind = planned.as_ref().map(|planned| planned.kind);
         if kind == Some(Disturbance::Failure) {
             self.cluster.happened(Disturbance::Failure, format!("the external system fails: {words}"));

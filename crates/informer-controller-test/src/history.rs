@@ -137,7 +137,26 @@ struct Kept {
     created_by: Author,
 }
 
+impl Entry {
+    /// Whether a leader renews its lease. There are more of these than of everything else.
+    pub(crate) fn is_renewal(&self) -> bool {
+        let What::Changed(change) = &self.what else { return false };
+        let holder = |lease: Option<&Value>| lease.map(|lease| lease["spec"]["holderIdentity"].clone());
+        change.kind() == "Lease" && holder(change.before()) == holder(change.after())
+    }
+}
+
 impl History {
+    /// When somebody acted last. Reads and renewals of a lease go on for ever.
+    pub(crate) fn last_act(&self) -> Duration {
+        let is_act = |entry: &Entry| match &entry.what {
+            What::Answered(request) => request.writes && !request.line.contains("/leases/"),
+            What::Seen(_) => false,
+            _ => !entry.is_renewal(),
+        };
+        self.entries.iter().rfind(|entry| is_act(entry)).map_or(Duration::ZERO, |entry| entry.at)
+    }
+
     /// The changes of objects, in order.
     pub fn changes(&self) -> impl Iterator<Item = &Change> {
         self.entries.iter().filter_map(|entry| match &entry.what {

@@ -146,10 +146,6 @@ impl Plan {
         Self { seed, date, disturbances, left_out: Vec::new() }
     }
 
-    pub(crate) fn of_write(&self, write: u64) -> impl Iterator<Item = &Planned> {
-        self.disturbances.iter().filter(move |planned| planned.when == When::Write(write))
-    }
-
     pub(crate) fn has(&self, kind: Disturbance) -> bool {
         self.disturbances.iter().any(|planned| planned.kind == kind)
     }

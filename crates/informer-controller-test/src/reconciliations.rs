@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crate::history::{Author, Entry, History, Instance, What};
+use crate::history::{Author, History, Instance, What};
 
 /// A reconciliation of the program. The controller has the [`host`](crate::Env::host) of the surroundings, or is not heard.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,32 +41,28 @@ impl ReconciliationEnd {
 impl History {
     /// The reconciliations of the program, in the order of their beginning.
     pub fn reconciliations(&self) -> Vec<Reconciliation> {
-        of(&self.entries)
-    }
-}
-
-fn of(entries: &[Entry]) -> Vec<Reconciliation> {
-    let mut all: Vec<Reconciliation> = Vec::new();
-    // A key is in one worker of its controller.
-    let mut open: BTreeMap<(Instance, &str, &str), usize> = BTreeMap::new();
-    for entry in entries {
-        let Author::Program(by) = entry.by else { continue };
-        match &entry.what {
-            What::Began { controller, key } => {
-                open.insert((by, controller, key), all.len());
-                let (controller, key) = (controller.to_string(), key.clone());
-                all.push(Reconciliation { began: entry.at, by, controller, key, end: None });
-            }
-            What::Reconciled { controller, key, result, error } => {
-                let begun = open.remove(&(by, &**controller, key)).and_then(|number| all.get_mut(number));
-                if let Some(begun) = begun {
-                    begun.end = Some(ReconciliationEnd { at: entry.at, result, error: error.clone() });
+        let mut all: Vec<Reconciliation> = Vec::new();
+        // A key is in one worker of its controller.
+        let mut open: BTreeMap<(Instance, &str, &str), usize> = BTreeMap::new();
+        for entry in &self.entries {
+            let Author::Program(by) = entry.by else { continue };
+            match &entry.what {
+                What::Began { controller, key } => {
+                    open.insert((by, controller, key), all.len());
+                    let (controller, key) = (controller.to_string(), key.clone());
+                    all.push(Reconciliation { began: entry.at, by, controller, key, end: None });
                 }
+                What::Reconciled { controller, key, result, error } => {
+                    let begun = open.remove(&(by, &**controller, key)).and_then(|number| all.get_mut(number));
+                    if let Some(begun) = begun {
+                        begun.end = Some(ReconciliationEnd { at: entry.at, result, error: error.clone() });
+                    }
+                }
+                _ => {}
             }
-            _ => {}
         }
+        all
     }
-    all
 }
 
 /// The last reconciliation of each controller and key in the last process, if it failed.

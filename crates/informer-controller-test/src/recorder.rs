@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use serde_json::{Value, json};
+use serde_json::Value;
 use serve::{Change as Kind, CollectionError, Event, Events, Object, Resource};
-use testapi::Api;
+use testapi::{Api, typed};
 
 use crate::history::{Author, Change};
 
@@ -56,11 +56,12 @@ impl Recorder {
                     Some(&name) == first.as_ref() || (by == Author::World && event.change == Kind::Added);
                 let by = if is_its_own { by } else { Author::Cluster };
                 let revision = event.object.revision;
+                let decoded = |object: &Object| Arc::new(typed(resource, object));
                 let former = |object: &Arc<Object>| {
-                    self.states.remove(&object.revision).unwrap_or_else(|| decoded(resource, object))
+                    self.states.remove(&object.revision).unwrap_or_else(|| decoded(object))
                 };
                 let before = event.previous.as_ref().map(former);
-                let after = (event.change != Kind::Deleted).then(|| decoded(resource, &event.object));
+                let after = (event.change != Kind::Deleted).then(|| decoded(&event.object));
                 self.states.extend(after.clone().map(|after| (revision, after)));
                 Change { at, by, resource: name, revision, before, after }
             })
@@ -135,20 +136,4 @@ pub(crate) fn named(plural: &str, group: &str) -> String {
         "" => plural.to_owned(),
         group => format!("{plural}.{group}"),
     }
-}
-
-fn decoded(resource: &Resource, object: &Object) -> Arc<Value> {
-    let mut text = Vec::with_capacity(object.body.len() + 1);
-    text.push(b'{');
-    text.extend_from_slice(&object.body);
-    let mut value: Value = serde_json::from_slice(&text).unwrap_or_default();
-    let api_version = match &*resource.group {
-        "" => resource.version.to_string(),
-        group => format!("{group}/{}", resource.version),
-    };
-    if value.is_object() {
-        value["apiVersion"] = json!(api_version);
-        value["kind"] = json!(&*resource.kind);
-    }
-    Arc::new(value)
 }

@@ -13,7 +13,7 @@ use testapi::{Api, ApiOptions};
 use tokio::time::{Instant, sleep};
 
 use crate::calm::Calm;
-use crate::cluster::{Cluster, Finished};
+use crate::cluster::Cluster;
 use crate::end_state::EndState;
 use crate::env::Env;
 use crate::history::{Author, History, What};
@@ -45,6 +45,7 @@ pub(crate) struct Case {
 }
 
 /// A run that is over.
+#[derive(Default)]
 pub(crate) struct Run {
     pub(crate) history: History,
     pub(crate) end: EndState,
@@ -60,7 +61,8 @@ pub(crate) struct Run {
 /// A program that ended is started again after this, as a pod is.
 const RESTART: Duration = Duration::from_secs(5);
 
-pub(crate) fn play(case: &Case, plan: &Plan, heartbeat: &Arc<AtomicU64>) -> Run {
+/// A run that is cut off at `until` has no end to judge.
+pub(crate) fn play(case: &Case, plan: &Plan, until: Duration, heartbeat: &Arc<AtomicU64>) -> Run {
     let threads = Arc::new(AtomicBool::new(false));
     let used = threads.clone();
     let mut builder = tokio::runtime::Builder::new_current_thread();
@@ -72,7 +74,7 @@ pub(crate) fn play(case: &Case, plan: &Plan, heartbeat: &Arc<AtomicU64>) -> Run 
         Ok(runtime) => runtime,
         Err(error) => return failed(format!("no runtime: {error}")),
     };
-    let mut run = runtime.block_on(act(case, plan, heartbeat.clone()));
+    let mut run = runtime.block_on(act(case, plan, until, heartbeat.clone()));
     // A thread of the program may block for ever.
     runtime.shutdown_background();
     if threads.load(Ordering::Relaxed) {
@@ -83,7 +85,7 @@ pub(crate) fn play(case: &Case, plan: &Plan, heartbeat: &Arc<AtomicU64>) -> Run 
     run
 }
 
-async fn act(case: &Case, plan: &Plan, heartbeat: Arc<AtomicU64>) -> Run {
+async fn act(case: &Case, plan: &Plan, until: Duration, heartbeat: Arc<AtomicU64>) -> Run {
     let options = options(case, plan);
     let (reads, api) = (options.serve.clone(), Api::new(options));
     let calm = Calm::new(case.busiest);
@@ -103,7 +105,7 @@ async fn act(case: &Case, plan: &Plan, heartbeat: Arc<AtomicU64>) -> Run {
         }
     }
     cluster.drain(Author::World);
-    let first = cluster.changes();
+    let first = cluster.state().recorder.changes();
     let mut tasks = Vec::new();
     let mut spawn = |task: BoxFuture<'static, ()>| tasks.push(AbortOnDropHandle::new(tokio::spawn(task)));
     if let Some(delay) = case.workloads {
@@ -131,16 +133,33 @@ async fn act(case: &Case, plan: &Plan, heartbeat: Arc<AtomicU64>) -> Run {
     let rested = tokio::select! {
         biased;
         () = cluster.spoiled() => false,
+        () = sleep(until) => false,
         rested = rests => rested,
     };
     cluster.drain(Author::Cluster);
-    let Finished { history, writes, active_until, problem, busy, reads, happened, things } = cluster.finish();
-    let end = EndState::of(&history, &things, &case.ignored);
-    let mut shape = Shape { writes, first, steps: steps.load(Ordering::Relaxed), ..Shape::default() };
-    shape.changes = history.changes().filter(|change| change.at() <= active_until).count() as u64;
-    shape.watched = watched(&history);
-    shape.read = reads.into_iter().collect();
-    Run { history, end, shape, happened, problem, busy, rested }
+    let state = &mut *cluster.state();
+    let history = std::mem::take(&mut state.history);
+    if until < Duration::MAX {
+        return Run { history, ..Run::default() };
+    }
+    let active_until = state.last_activity.duration_since(cluster.started);
+    let shape = Shape {
+        writes: state.active_writes,
+        first,
+        steps: steps.load(Ordering::Relaxed),
+        changes: history.changes().filter(|change| change.at() <= active_until).count() as u64,
+        watched: watched(&history),
+        read: std::mem::take(&mut state.reads).into_iter().collect(),
+    };
+    Run {
+        end: EndState::of(&history, &state.things, &case.ignored),
+        happened: std::mem::take(&mut state.happened),
+        problem: state.problem.take(),
+        busy: state.busy.take(),
+        history,
+        shape,
+        rested,
+    }
 }
 
 fn options(case: &Case, plan: &Plan) -> ApiOptions {
@@ -195,7 +214,7 @@ async fn second(cluster: Arc<Cluster>, program: Program) {
         if let Some(process) = cluster.process(1) {
             cluster.kill(&process, Duration::ZERO, "is stopped");
         }
-        cluster.second_ended();
+        cluster.closed();
     }
 }
 
@@ -216,13 +235,5 @@ fn watched(history: &History) -> Vec<(String, u64)> {
 }
 
 fn failed(problem: String) -> Run {
-    Run {
-        history: History::default(),
-        end: EndState::default(),
-        shape: Shape::default(),
-        happened: BTreeMap::new(),
-        problem: Some(problem),
-        busy: None,
-        rested: false,
-    }
+    Run { problem: Some(problem), ..Run::default() }
 }

@@ -27,6 +27,9 @@ pub(crate) struct Stage {
     heartbeat: Arc<AtomicU64>,
 }
 
+/// The second run of a plan goes on for so long after the last act of the first one.
+const MORE: Duration = Duration::from_secs(10);
+
 /// The result of a worker for a seed.
 struct Found {
     seed: u64,
@@ -129,7 +132,7 @@ impl Stage {
             let run = self.play(&plan);
             let mut trouble = judge(&self.case, &run, &[]);
             if seed == 0 && trouble.is_none() {
-                trouble = compare(&run.history, &self.play(&plan).history);
+                trouble = self.compare_again(&plan, &run.history);
             }
             if let Some(trouble) = trouble {
                 let story = story::tell(&plan, &plan, run.shape.steps, &trouble, &run.history);
@@ -151,8 +154,8 @@ impl Stage {
     fn rehearse_one(&self, seed: u64, basis: &Basis) -> Found {
         let plan = Plan::draw(seed, &self.case.kinds, &basis.shape);
         let run = self.play(&plan);
-        let again = self.play(&plan);
-        let trouble = judge(&self.case, &run, &basis.ends).or_else(|| compare(&run.history, &again.history));
+        let trouble =
+            judge(&self.case, &run, &basis.ends).or_else(|| self.compare_again(&plan, &run.history));
         Found { seed, happened: run.happened, trouble }
     }
 
@@ -197,7 +200,14 @@ impl Stage {
     }
 
     fn play(&self, plan: &Plan) -> Run {
-        play(&self.case, plan, &self.heartbeat)
+        play(&self.case, plan, Duration::MAX, &self.heartbeat)
+    }
+
+    /// Plays a run once more, and compares. The minutes are spared in which a leader does no more than renew its lease.
+    fn compare_again(&self, plan: &Plan, history: &History) -> Option<Trouble> {
+        let until = history.last_act() + MORE;
+        let again = play(&self.case, plan, until, &self.heartbeat);
+        compare(history, &again.history, until)
     }
 }
 

@@ -4,8 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::time::Duration;
 
-use serde_json::Value;
-
 use crate::end_state::{FAILING, THINGS, without_uids};
 use crate::history::{Author, Change, Entry, History, Instance, What};
 use crate::plan::{DATE, Plan};
@@ -61,7 +59,7 @@ pub(crate) fn tell(
     let _ = writeln!(story, "\nWhat happened:");
     let mut lines = Vec::new();
     for (number, entry) in history.entries.iter().enumerate() {
-        if is_renewal(entry) && Some(number) != wrong {
+        if entry.is_renewal() && Some(number) != wrong {
             continue;
         }
         let words = match last.as_ref().filter(|last| last.entry == number) {
@@ -241,13 +239,6 @@ fn is_about(entry: &Entry, object: &str) -> bool {
         What::External(change) => without_uids(object) == without_uids(&format!("external {}", change.name)),
         _ => false,
     }
-}
-
-/// Whether a leader renews its lease. There are more of these than of everything else.
-fn is_renewal(entry: &Entry) -> bool {
-    let What::Changed(change) = &entry.what else { return false };
-    let holder = |lease: Option<&Value>| lease.map(|lease| lease["spec"]["holderIdentity"].clone());
-    change.kind() == "Lease" && holder(change.before()) == holder(change.after())
 }
 
 /// The changes that an instance had not been shown when it wrote.

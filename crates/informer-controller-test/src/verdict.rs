@@ -1,9 +1,10 @@
 //! Whether a run is good.
 
 use std::fmt;
+use std::time::Duration;
 
 use crate::end_state::{Difference, EndState};
-use crate::history::{History, What};
+use crate::history::{Entry, History, What};
 use crate::run::{Case, Run};
 
 /// The fault of a run.
@@ -65,14 +66,18 @@ pub(crate) fn judge(case: &Case, run: &Run, undisturbed: &[EndState]) -> Option<
     (!differences.is_empty()).then_some(Trouble::End(differences))
 }
 
-/// Compares two runs of the same plan.
-pub(crate) fn compare(one: &History, other: &History) -> Option<Trouble> {
+/// Compares two runs of the same plan up to a time.
+pub(crate) fn compare(one: &History, other: &History, until: Duration) -> Option<Trouble> {
+    let [one, other] = [one, other].map(|history| {
+        let end = history.entries.partition_point(|entry| entry.at < until);
+        history.entries.get(..end).unwrap_or_default()
+    });
     if one == other {
         return None;
     }
-    let common = one.entries.iter().zip(&other.entries).take_while(|(one, other)| one == other).count();
-    let words = |history: &History| {
-        history.entries.get(common).map_or_else(
+    let common = one.iter().zip(other).take_while(|(one, other)| one == other).count();
+    let words = |entries: &[Entry]| {
+        entries.get(common).map_or_else(
             || "nothing".to_owned(),
             |entry| {
                 let what = match &entry.what {

@@ -10,7 +10,7 @@ use serve::{
 };
 
 use crate::cluster::Cluster;
-use crate::history::Seen;
+use crate::history::{Author, Seen, What};
 use crate::process::Process;
 use crate::recorder::qualified;
 use crate::sight::Sight;
@@ -88,7 +88,7 @@ impl Collection for Seeing {
         async move {
             let listing = self.inner.list(range, at.or(self.frozen())).await?;
             let seen = Seen { resource: self.resource.clone(), upto: listing.revision, by_list: true };
-            self.cluster.seen(self.process.instance, seen);
+            self.cluster.note(Author::Program(self.process.instance), What::Seen(seen));
             Ok(listing)
         }
         .boxed()
@@ -148,7 +148,7 @@ impl Events for Held {
                         if let Some(last) = batch.events.last() {
                             let upto = last.object.revision;
                             let seen = Seen { resource: self.resource.clone(), upto, by_list: false };
-                            cluster.seen(self.process.instance, seen);
+                            cluster.note(Author::Program(self.process.instance), What::Seen(seen));
                         }
                         return Ok(batch);
                     }

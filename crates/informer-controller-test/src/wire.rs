@@ -139,8 +139,7 @@ impl Wire {
             self.note(words, Some(&answer), false);
             return Ok(answer);
         }
-        let number = self.cluster.next_write();
-        let planned = self.cluster.planned_for(number);
+        let planned = self.cluster.next_write();
         let kind = planned.as_ref().map(|planned| planned.kind);
         match kind {
             Some(kind @ Disturbance::Failure) => {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use fastrand::Rng;
-use serde_json::{Value, json};
+use serde_json::Value;
 use serve::{Reason, Resource, Status};
 use testapi::{Api, Gvr, Patch};
 
@@ -52,7 +52,7 @@ impl World {
         let step = |api: &Api| {
             let (resource, namespace, name) = find(api, kind, key)?;
             let mut object = api.get(&resource, namespace, name)?;
-            merge(&mut object["status"], status);
+            testapi::patch::merge(&mut object["status"], status);
             api.update_status(&resource, object).map(drop)
         };
         self.step(format!("patch the status of {kind} {key}"), step).await;
@@ -135,7 +135,7 @@ pub(crate) fn create(api: &Api, object: Value) -> Result<(), Status> {
     let resources = api.catalog().resources();
     let kind = text(&object["kind"]);
     let resource = resources.find_kind(group, version, kind).ok_or_else(|| unknown(kind))?;
-    api.create(&Gvr::new(&api_version, &resource.plural), object).map(drop)
+    api.create(&gvr(resource), object).map(drop)
 }
 
 fn find<'a>(api: &Api, kind: &str, key: &'a str) -> Result<(Gvr, &'a str, &'a str), Status> {
@@ -159,21 +159,4 @@ fn unknown(kind: &str) -> Status {
 
 fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
-}
-
-/// A merge patch ([RFC 7386](https://www.rfc-editor.org/rfc/rfc7386)).
-fn merge(target: &mut Value, patch: Value) {
-    let Value::Object(patch) = patch else { return *target = patch };
-    if !target.is_object() {
-        *target = json!({});
-    }
-    for (name, value) in patch {
-        if value.is_null() {
-            if let Some(members) = target.as_object_mut() {
-                members.remove(&name);
-            }
-        } else {
-            merge(&mut target[&name], value);
-        }
-    }
 }

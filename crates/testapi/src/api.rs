@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response};
 use serde_json::Value;
-use serve::{Body, Catalog, Collection, Resource, Serve, Status};
+use serve::{Body, Catalog, Collection, Object, Resource, Serve, Status};
 
 use crate::answer;
 use crate::controllers::{self, in_turn};
@@ -138,21 +138,26 @@ impl Api {
 
     /// Replaces an object.
     pub fn update(&self, resource: &Gvr, object: Value) -> Result<Value, Status> {
-        self.replace(resource, object, false)
+        self.replace(resource, object, false).map(|(target, updated)| typed(&target.resource, &updated))
     }
 
     /// Replaces the status of an object.
     pub fn update_status(&self, resource: &Gvr, object: Value) -> Result<Value, Status> {
-        self.replace(resource, object, true)
+        self.replace(resource, object, true).map(|(target, updated)| typed(&target.resource, &updated))
     }
 
-    fn replace(&self, resource: &Gvr, object: Value, status: bool) -> Result<Value, Status> {
+    pub(crate) fn replace(
+        &self,
+        resource: &Gvr,
+        object: Value,
+        status: bool,
+    ) -> Result<(Target, Arc<Object>), Status> {
         let meta = Meta(&object);
         let target = Target { status, ..self.target(resource, meta.namespace(), meta.name())? };
         let mut options = WriteOptions::by(MANAGER);
         options.subresource = status.then(|| "status".into());
         let (updated, _) = in_turn(&self.core, |turn| turn.update(&target, object, &options))?;
-        Ok(typed(&target.resource, &updated))
+        Ok((target, updated))
     }
 
     /// Patches an object; server-side apply may create it.

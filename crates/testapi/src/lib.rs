@@ -74,6 +74,8 @@ pub use api::{Api, Gvr};
 pub use builder::{Builder, StartError};
 pub use call::{Call, Target, Verb};
 pub use core::ApiOptions;
+#[doc(hidden)]
+pub use object::typed;
 pub use requests::{Logged, Requests};
 pub use server::{History, TestApi};
 pub use store::Backup;

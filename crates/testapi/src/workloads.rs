@@ -53,7 +53,7 @@ impl Api {
             });
             if set["status"] != status && !Meta(&set).is_being_deleted() {
                 set["status"] = status;
-                let _ = self.update_status(&apps("replicasets"), set);
+                let _ = self.replace(&apps("replicasets"), set, true);
             }
         }
         Ok(())
@@ -91,7 +91,7 @@ impl Api {
         }
         if deployment["status"] != status {
             deployment["status"] = status;
-            self.update_status(&apps("deployments"), deployment)?;
+            self.replace(&apps("deployments"), deployment, true)?;
         }
         Ok(())
     }
@@ -102,7 +102,7 @@ impl Api {
         }
         let mut set = set.clone();
         set["spec"]["replicas"] = replicas_wanted.into();
-        self.update(&apps("replicasets"), set).map(drop)
+        self.replace(&apps("replicasets"), set, false).map(drop)
     }
 }
 

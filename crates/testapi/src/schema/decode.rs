@@ -21,7 +21,7 @@ impl TypeRef {
     }
 
     /// `structure` contains the value, `path` has the names on the way to it.
-    fn decode<'a>(&'a self, value: &'a Value, structure: &'a str, path: &mut Vec<&'a str>) -> Option<String> {
+    fn decode<'a>(&self, value: &'a Value, structure: &str, path: &mut Vec<&'a str>) -> Option<String> {
         let refused = |kind: &str, path: &[&str]| {
             let kind = if value.is_number() { number(value, kind) } else { go::json_kind(value).to_owned() };
             let path = path.join(".");
@@ -45,7 +45,7 @@ impl TypeRef {
                     if is_field {
                         path.push(name);
                     }
-                    let found = child.decode(value, structure, &mut path.clone());
+                    let found = child.decode(value, structure, path);
                     if found.is_some() {
                         return found;
                     }
@@ -57,7 +57,7 @@ impl TypeRef {
             }
             (Type::List { items, .. }, Value::Array(values)) => {
                 let items = self.at(*items);
-                values.iter().find_map(|value| items.decode(value, structure, &mut path.clone()))
+                values.iter().find_map(|value| items.decode(value, structure, path))
             }
             (Type::Scalar(scalar), value) => {
                 (!scalar.decodes(value)).then(|| refused(&scalar.name, path)).flatten()

@@ -55,9 +55,8 @@ impl TypeRef {
                 return false;
             }
             for (name, field) in object.fields.iter().filter(|(_, field)| field.is_structure()) {
-                let part = members.entry(name.to_string()).or_insert(Value::Null);
-                if part.is_null() {
-                    *part = field.default.clone().unwrap_or_default();
+                if members.get(&**name).is_none_or(Value::is_null) {
+                    members.insert(name.to_string(), field.default.clone().unwrap_or_default());
                 }
             }
             // A null in a map stays and becomes the zero value.
@@ -80,11 +79,12 @@ impl TypeRef {
     pub(crate) fn fill_structure(&self, value: &mut Value) {
         self.each_object(value, &|of, object, members| {
             let is_always = |field: &Field| field.required || field.kept || field.is_structure();
-            for (name, field) in
-                object.fields.iter().filter(|(_, field)| of.are_structures() && is_always(field))
-            {
-                let default = || field.default.clone().unwrap_or_default();
-                members.entry(name.to_string()).or_insert_with(default);
+            if of.are_structures() {
+                for (name, field) in object.fields.iter().filter(|(_, field)| is_always(field)) {
+                    if !members.contains_key(&**name) {
+                        members.insert(name.to_string(), field.default.clone().unwrap_or_default());
+                    }
+                }
             }
             of.are_structures()
         });

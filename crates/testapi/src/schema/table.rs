@@ -1,7 +1,7 @@
 //! The table of built-in types. `crates/xtask/src/schema.rs` writes it and documents its format.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock};
 
 use super::{Field, Object, Relation, Scalar, Type, Types, Use};
 
@@ -11,17 +11,21 @@ pub(crate) const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Objec
 const TABLE: &str = include_str!("../../schema/types.txt");
 
 pub(crate) fn builtin() -> &'static Arc<Types> {
-    static BUILTIN: OnceLock<Arc<Types>> = OnceLock::new();
-    BUILTIN.get_or_init(|| Arc::new(Types { structures: true, ..read(|_| true) }))
+    static BUILTIN: LazyLock<Arc<Types>> =
+        LazyLock::new(|| Arc::new(Types { structures: true, ..read(|_| true) }));
+    &BUILTIN
 }
 
 /// Only the types of an object's metadata, for custom kinds to refer to.
 pub(crate) fn metadata() -> Types {
-    read(|name| {
-        name.strip_prefix("io.k8s.apimachinery.pkg.apis.meta.v1.").is_some_and(|name| {
-            ["FieldsV1", "ManagedFieldsEntry", "ObjectMeta", "OwnerReference", "Time"].contains(&name)
+    static METADATA: LazyLock<Types> = LazyLock::new(|| {
+        read(|name| {
+            name.strip_prefix("io.k8s.apimachinery.pkg.apis.meta.v1.").is_some_and(|name| {
+                ["FieldsV1", "ManagedFieldsEntry", "ObjectMeta", "OwnerReference", "Time"].contains(&name)
+            })
         })
-    })
+    });
+    METADATA.clone()
 }
 
 fn read(is_wanted: impl Fn(&str) -> bool) -> Types {

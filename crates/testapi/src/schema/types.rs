@@ -16,7 +16,7 @@ pub struct TypeRef {
 }
 
 /// Types that refer to each other by index.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Types {
     pub(crate) all: Vec<Type>,
     /// The named types.
@@ -30,6 +30,7 @@ pub(crate) struct Types {
 }
 
 /// One type.
+#[derive(Clone)]
 pub(crate) enum Type {
     /// Any value: only the value shows its shape. If it is atomic, it has a single owner.
     Any {
@@ -46,6 +47,7 @@ pub(crate) enum Type {
 }
 
 /// A value without parts.
+#[derive(Clone)]
 pub(crate) struct Scalar {
     /// `string`, `integer`, `number`, `boolean`
     pub(crate) name: Box<str>,
@@ -72,7 +74,7 @@ pub(crate) enum Relation {
 }
 
 /// A type with named fields.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Object {
     pub(crate) fields: BTreeMap<Box<str>, Field>,
     /// The type of fields without a name here; `None` if these are unknown fields.
@@ -87,6 +89,7 @@ pub(crate) struct Object {
 }
 
 /// A named field.
+#[derive(Clone)]
 pub(crate) struct Field {
     pub(crate) used: Use,
     pub(crate) required: bool,
