@@ -61,7 +61,7 @@ pub(crate) enum What {
         controller: Arc<str>,
         key: String,
     },
-    /// ... and ended.
+    /// ... and ended, or was put off before it began.
     Reconciled {
         controller: Arc<str>,
         key: String,

@@ -13,6 +13,9 @@ use crate::verdict::Trouble;
 const LINES: usize = 60;
 /// A writer cannot have known an event that the server sent within this time before the write arrived.
 const ON_THE_WAY: Duration = Duration::from_millis(10);
+/// The result of a reconciliation that waits for the program's own writes, and the time from which on this is told.
+const PUT_OFF: &str = "put_off";
+const SHORT: Duration = Duration::from_millis(100);
 /// The number of unseen changes that are named.
 const UNSEEN: usize = 6;
 
@@ -59,7 +62,7 @@ pub(crate) fn tell(
     let _ = writeln!(story, "\nWhat happened:");
     let mut lines = Vec::new();
     for (number, entry) in history.entries.iter().enumerate() {
-        if entry.is_renewal() && Some(number) != wrong {
+        if (entry.is_renewal() || is_short_wait(history, number)) && Some(number) != wrong {
             continue;
         }
         let words = match last.as_ref().filter(|last| last.entry == number) {
@@ -169,7 +172,8 @@ fn last_reconciliation<'a>(
     let keys = keys(object, history);
     let entries = || history.entries.iter().enumerate();
     let (entry, ended) = entries().rev().find(|(number, entry)| {
-        matches!(&entry.what, What::Reconciled { key, .. } if Some(*number) > wrong && keys.contains(key))
+        matches!(&entry.what, What::Reconciled { key, result, .. }
+            if Some(*number) > wrong && *result != PUT_OFF && keys.contains(key))
     })?;
     let (Author::Program(by), What::Reconciled { controller, key, result, error }) = (ended.by, &ended.what)
     else {
@@ -239,6 +243,19 @@ fn is_about(entry: &Entry, object: &str) -> bool {
         What::External(change) => without_uids(object) == without_uids(&format!("external {}", change.name)),
         _ => false,
     }
+}
+
+/// Whether an entry says that a reconciliation is put off which begins soon: a cache is always a little behind.
+fn is_short_wait(history: &History, number: usize) -> bool {
+    let Some(Entry { at, by, what: What::Reconciled { controller, key, result: PUT_OFF, .. } }) =
+        history.entries.get(number)
+    else {
+        return false;
+    };
+    let soon = history.entries.iter().skip(number).take_while(|entry| entry.at < *at + SHORT);
+    soon.filter(|entry| entry.by == *by).any(|entry| {
+        matches!(&entry.what, What::Began { controller: of, key: its } if of == controller && its == key)
+    })
 }
 
 /// The changes that an instance had not been shown when it wrote.
@@ -346,6 +363,9 @@ fn sentence(entry: &Entry) -> Option<String> {
             }
             Some(_) => return None,
         },
+        What::Reconciled { key, error: Some(wait), result: PUT_OFF, .. } => {
+            format!("{by} puts off the reconciliation of {key}: {wait}")
+        }
         What::Reconciled { key, error: Some(error), result, .. } => {
             format!("{by} ends the reconciliation of {key} with the result \"{result}\": {error}")
         }

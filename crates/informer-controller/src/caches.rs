@@ -143,6 +143,19 @@ impl Caches {
         !self.informers[cache].selection().fields().is_everything()
     }
 
+    /// `waits until its cache has its write of secrets shop/a`
+    pub(crate) fn wait_for(&self, write: &OwnWrite) -> String {
+        let (cache, until, object) = match write {
+            OwnWrite::Written { cache, key, .. }
+            | OwnWrite::Gone { cache, key, .. }
+            | OwnWrite::Absent { cache, key, .. } => (cache, "its cache has its write", key.to_string()),
+            OwnWrite::Uncertain { cache, name, .. } => {
+                (cache, "the server tells the fate of its write", name.clone().unwrap_or_default())
+            }
+        };
+        format!("waits until {until} of {} {object}", self.informers[*cache].resource().plural)
+    }
+
     /// Waits until a cache reflects a write, for `limit` at most.
     pub(crate) async fn reflected(&self, write: &OwnWrite, client: &Client, limit: Duration) -> Reflected {
         let asked = match write {

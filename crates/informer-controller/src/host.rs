@@ -32,13 +32,13 @@ pub struct Host {
 #[doc(hidden)]
 pub type Observer = Arc<dyn Fn(Observed<'_>) + Send + Sync>;
 
-/// The beginning of a reconciliation, or its end.
+/// The beginning of a reconciliation, its end, or that it is put off.
 #[doc(hidden)]
 #[derive(Debug, Clone, Copy)]
 pub struct Observed<'a> {
     pub controller: &'a str,
     pub key: &'a ObjectKey,
-    /// The result, as in `controller_reconciles_total`, and the error; `None` at the beginning.
+    /// The result, as in `controller_reconciles_total`, and the error or the wait; `None` at the beginning.
     pub ended: Option<(&'static str, Option<&'a str>)>,
 }
 

@@ -218,3 +218,46 @@ fn a_refused_step_of_the_script_is_told() {
         failure.story.matches("The server refused a step of the script: create ConfigMap shop/a").count();
     assert_eq!(told, 1, "{failure}");
 }
+
+/// A reconciliation that waits for the cache's own write does not begin, which may be what a run lacks.
+#[test]
+fn a_reconciliation_that_is_put_off_is_told() {
+    async fn made(state: Arc<State>, context: Context<ConfigMap>) -> Result<Outcome, Failure> {
+        if let Some(map) = context.object()
+            && context.get(&state.secrets, map.key())?.is_none()
+        {
+            let secret = context.writer().create(&child(map, Some(map.key().name().to_owned()))).await?;
+            let made = json!({ "metadata": { "annotations": { "made": secret.metadata.uid } } });
+            context.writer().patch(map, made).await?;
+        }
+        Ok(Outcome::Done)
+    }
+    let rule = Rule::over("a secret is made again within 3 s", |history| {
+        let mut gone = None;
+        for change in history.changes().filter(|change| change.kind() == "Secret") {
+            let late = gone.is_some_and(|gone| change.at() > gone + Duration::from_secs(3));
+            if change.creates() && late {
+                return Err(format!("{change:?} is late"));
+            }
+            gone = change.after().is_none().then(|| change.at());
+        }
+        Ok(())
+    });
+    let rehearsal = Rehearsal::new(|env| control(env, made))
+        .objects([map("a")])
+        .script(|world| async move {
+            world.until(|world| world.get("Secret", "shop/a").is_some()).await;
+            world.delete("Secret", "shop/a").await;
+            world.until(|world| world.get("Secret", "shop/a").is_some()).await;
+            world.delete("Secret", "shop/a").await;
+        })
+        .disturbances([Disturbance::Lag])
+        .rule(rule);
+    let told = "the program puts off the reconciliation of shop/a: waits until its cache has its write of configmaps shop/a";
+    // In some the watch of secrets lags.
+    let is_told = |seed| {
+        let failure = rehearsal.clone().seeds(seed..seed + 1).exactly().outcome().failure;
+        failure.is_some_and(|failure| failure.story.contains(told))
+    };
+    assert!((0..50).any(is_told));
+}

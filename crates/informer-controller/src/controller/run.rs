@@ -272,6 +272,8 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
                 }
                 Some(Step::Reconcile(work)) => self.begin(work),
                 Some(Step::AwaitWrites(key, writes)) => {
+                    let wait = writes.first().map(|write| self.caches.wait_for(write));
+                    self.observe(&key, Some((Ending::PutOff, wait.as_deref())));
                     let (caches, client, limit) =
                         (self.caches.clone(), self.client.clone(), self.settings.own_writes);
                     self.awaited.push(Box::pin(async move {
