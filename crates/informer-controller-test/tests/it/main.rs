@@ -23,5 +23,6 @@ mod runs;
 mod second_machine;
 mod stale_owner;
 mod support;
+mod swept_children;
 mod wall_clock;
 mod whole_object;
