@@ -9,6 +9,9 @@ use crate::answer::Answer;
 use crate::policy::Policy;
 use crate::window::{Disorder, Entry, Window};
 
+/// The longest wait for the turn of a namespace that was not tried since the sink accepted something, in first waits.
+const UNTRIED: u32 = 4;
+
 /// The next step of the driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
@@ -96,6 +99,8 @@ pub struct Delivery {
     /// How often a record was sent alone, and when a dead letter was.
     turn: u64,
     late_turn: u64,
+    /// The turn at which the sink accepted something last.
+    accepted_turn: u64,
     /// Whether a suspect namespace has its turn: the sink has accepted a batch of others.
     is_turn_of_suspects: bool,
     /// How often the sink has accepted something, and of which namespace last.
@@ -162,6 +167,7 @@ impl Delivery {
             failed: 0,
             turn: 0,
             late_turn: 0,
+            accepted_turn: 0,
             is_turn_of_suspects: false,
             accepted: 0,
             accepted_last: None,
@@ -431,6 +437,11 @@ impl Delivery {
             Answer::Unavailable { reason } => {
                 self.suspect(&flight, &reason, now);
                 let until = self.fail(reason, now);
+                // A namespace that has had no turn yet does not wait ever longer for those that fail.
+                let suspect = self.window.next_suspect(None);
+                let is_untried = suspect.is_some_and(|(_, turn)| turn <= self.accepted_turn);
+                let soon = now + self.policy.first_wait.saturating_mul(UNTRIED);
+                let until = if is_untried { until.min(soon) } else { until };
                 self.suspects_until = Some(until);
                 // Records of namespaces that are not suspect show best whether the sink fails with everything.
                 if flight.kind == Kind::Usual {
@@ -464,7 +475,7 @@ impl Delivery {
         let before = self.accepted;
         (self.accepted, self.refused, self.is_fresh, self.given_up) = (before + 1, 0, true, None);
         let reason = self.trouble.take().map(|trouble| trouble.reason).unwrap_or_default();
-        self.failed = 0;
+        (self.failed, self.accepted_turn) = (0, self.turn);
         self.is_turn_of_suspects = flight.kind == Kind::Usual;
         let soon = self.is_turn_of_suspects.then(|| now + self.policy.first_wait);
         self.suspects_until = self.suspects_until.min(soon);

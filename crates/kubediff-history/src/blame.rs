@@ -174,6 +174,11 @@ impl Step<'_> {
     /// The value before a field, from itself, from what it is in now, or from what was in it.
     fn value_before(&self, was: &Known, field: &Field) -> Option<Value> {
         if is_below(&was.field.path, &field.path) {
+            // The pointer of a removed field leads elsewhere, and that of one in a document to the whole text.
+            let is_in_document = self.object.pointer(&field.pointer) != Some(&field.value);
+            if was.blame.value.is_none() || is_in_document {
+                return None;
+            }
             // An element of a list may have had another index.
             let depth = field.pointer.matches('/').count();
             let pointer = was.field.pointer.as_str();

@@ -191,6 +191,21 @@ fn k6_records_that_the_sink_fails_with_do_not_hold_up_those_of_another_namespace
     }
 }
 
+/// The eighth attack: each of eight namespaces doubled the wait before the turn of the ninth, which was more than three minutes.
+#[test]
+fn k6_a_sink_that_fails_with_records_of_many_namespaces_takes_those_of_the_last_one_soon() {
+    let mut world = World::new(Policy::default());
+    for namespace in 10..40 {
+        world.append(Duration::ZERO, namespace, 0);
+    }
+    world.append(Duration::ZERO, SHOP, 0);
+    world.run(world.log.len(), seconds(300), |_, entries| {
+        if entries.iter().all(|entry| entry.namespace == SHOP) { Answer::Accepted } else { of_http(500) }
+    });
+    let slowest = world.slowest_but(&(10..40).collect());
+    assert!(slowest < seconds(30 * 4 + 4), "{slowest:?}");
+}
+
 /// 20 new objects in a second for a minute, more than memory may hold.
 #[test]
 fn k6_a_steady_stream_of_poison_does_not_hold_up_the_records_of_others() {

@@ -418,11 +418,18 @@ pub(super) fn gaps(
         conditions.compare("from_at < ", to.as_microsecond());
     }
     if scope.resource.is_some() || scope.group.is_some() {
-        let Some(kinds) = kinds(connection, scope)? else { return Ok(Vec::new()) };
+        let kinds = kinds(connection, scope)?.unwrap_or_default();
         let of = "SELECT iif(api_group = '', plural, plural || '.' || api_group) FROM kinds WHERE id";
         // A gap of `deployments.apps/cart` is one of `deployments.apps`.
         let resource = "substr(resource, 1, instr(resource || '/', '/') - 1)";
-        conditions.and(&format!("(resource IS NULL OR {resource} IN ({of}{}))", in_list(&kinds)));
+        // Of a kind without objects the history has the name alone.
+        let group = scope.group.as_deref().filter(|group| !group.is_empty());
+        let asked = scope.resource.iter().map(String::as_str).chain(group).collect::<Vec<_>>().join(".");
+        conditions.compare(
+            &format!("(resource IS NULL OR {resource} IN ({of}{}) OR {resource} = ", in_list(&kinds)),
+            asked,
+        );
+        conditions.text.push(')');
     }
     let order = order_by("number", page, limit);
     let sql = format!("SELECT number, from_at, to_at, resource, reason FROM gaps{}{order}", conditions.text);

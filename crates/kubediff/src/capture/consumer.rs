@@ -149,9 +149,15 @@ impl Consumer {
                 self.with_recorder(inbox, |recorder, comparing| recorder.synced(&synced, comparing))
             }
             InboxItem::Resources(resources) => {
+                if !resources.names.iter().any(|name| is_of_secrets(name)) {
+                    self.held.blind(false);
+                }
                 self.with_recorder(inbox, |recorder, comparing| recorder.resources(&resources, comparing))
             }
             InboxItem::Lost(target, since, cause) => {
+                if is_of_secrets(&target) {
+                    self.held.blind(true);
+                }
                 if let Some(recorder) = &mut self.recorder {
                     recorder.lost(&target, since, &cause);
                 }
@@ -165,6 +171,9 @@ impl Consumer {
             }
             InboxItem::Gap(mut gap) => {
                 gap.cluster.clone_from(&self.cluster);
+                if gap.resources.iter().any(|target| is_of_secrets(target)) {
+                    self.held.blind(false);
+                }
                 if let Some(recorder) = &mut self.recorder {
                     recorder.gap(&gap);
                 }
@@ -256,6 +265,11 @@ impl Consumer {
         self.counts().tally.add(&tally);
         compared
     }
+}
+
+/// Whether a target is `secrets` or one of them.
+fn is_of_secrets(target: &str) -> bool {
+    target.split('/').next() == Some("secrets")
 }
 
 /// The states of a change; `None` when one is undecodable.

@@ -14,6 +14,7 @@ pub(crate) struct Held<T> {
     entries: VecDeque<Entry<T>>,
     bytes: usize,
     has_ended: bool,
+    is_blind: bool,
 }
 
 struct Entry<T> {
@@ -28,13 +29,13 @@ struct Entry<T> {
 pub(crate) enum Due<T> {
     /// It has waited long enough, or had no need to.
     Waited(T),
-    /// Too much waits, or nothing more will come: it goes before its time.
+    /// Too much waits, or no Secret can come: it goes as if its time were not over.
     Early(T),
 }
 
 impl<T> Held<T> {
     pub(crate) fn new(wait: Duration) -> Self {
-        Self { wait, entries: VecDeque::new(), bytes: 0, has_ended: false }
+        Self { wait, entries: VecDeque::new(), bytes: 0, has_ended: false, is_blind: false }
     }
 
     /// Adds an entry that arrives now, and waits by itself if it `is_unsure`.
@@ -49,19 +50,25 @@ impl<T> Held<T> {
         self.has_ended = true;
     }
 
+    /// Whether Secrets are not watched at present, so that waiting for one proves nothing.
+    pub(crate) fn blind(&mut self, is_blind: bool) {
+        self.is_blind = is_blind;
+    }
+
     /// The oldest entry, if it need not wait any more.
     pub(crate) fn pop(&mut self, now: Instant) -> Option<Due<T>> {
         let is_due = self.entries.front()?.until.is_none_or(|until| until <= now);
         if !is_due && self.bytes <= MOST && !self.has_ended {
             return None;
         }
-        let Entry { item, bytes, .. } = self.entries.pop_front()?;
+        let Entry { item, bytes, until } = self.entries.pop_front()?;
         self.bytes -= bytes;
         if self.entries.is_empty() {
             // A long queue must not leave its capacity behind.
             self.entries = VecDeque::new();
         }
-        Some(if is_due { Due::Waited(item) } else { Due::Early(item) })
+        let proves_nothing = self.is_blind && until.is_some();
+        Some(if is_due && !proves_nothing { Due::Waited(item) } else { Due::Early(item) })
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -90,6 +97,22 @@ mod tests {
         held.end();
         assert_eq!([held.pop(now), held.pop(now)], [Some(Due::Early("a")), Some(Due::Waited("b"))]);
         assert!(held.is_empty());
+    }
+
+    /// The eighth attack: while the watch of Secrets was lost, a rotated value went out in clear after a second.
+    #[test]
+    fn k3_while_secrets_are_not_watched_an_unsure_entry_is_as_unsure_after_its_time() {
+        let now = Instant::now();
+        let mut held = Held::new(Duration::from_secs(1));
+        held.push("a", 1, true, now);
+        held.push("b", 1, false, now);
+        held.blind(true);
+        assert_eq!(held.pop(now), None);
+        let later = now + Duration::from_secs(1);
+        assert_eq!([held.pop(later), held.pop(later)], [Some(Due::Early("a")), Some(Due::Waited("b"))]);
+        held.push("c", 1, true, now);
+        held.blind(false);
+        assert_eq!(held.pop(later), Some(Due::Waited("c")));
     }
 
     #[test]

@@ -97,7 +97,15 @@ fn answer<B>(request: &Request<B>, shown: &Mutex<Shown>, expected: Option<&str>)
             None => response(
                 StatusCode::OK,
                 TEXT,
-                format!("ok{}{}{}\n", short_memory(&shown), over_bounds(&shown), troubled_sinks(&shown)),
+                [
+                    "ok",
+                    &lost(&shown),
+                    &short_memory(&shown),
+                    &over_bounds(&shown),
+                    &troubled_sinks(&shown),
+                    "\n",
+                ]
+                .concat(),
             ),
             Some(reason) => response(StatusCode::SERVICE_UNAVAILABLE, TEXT, format!("{reason}\n")),
         },
@@ -139,6 +147,12 @@ fn why_not_ready(shown: &Shown) -> Option<String> {
             full.or_else(|| current.standing.borrow().why_not_ready())
         }
     }
+}
+
+/// The watches that are lost while others go on, in words; empty for none.
+fn lost(shown: &Shown) -> String {
+    let lost = running(shown).and_then(|current| current.standing.borrow().lost());
+    lost.map(|lost| format!("; {lost}")).unwrap_or_default()
 }
 
 /// The memory, in words; empty while there is enough.

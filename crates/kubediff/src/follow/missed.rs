@@ -2,10 +2,13 @@
 //! what came next. A list finds the result, and the time in between is a gap.
 
 use informer::{Change as CacheChange, Object, Origin, Status};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::model::gap::Gap;
 use crate::model::targets::Target;
+
+/// A connection without a sign of life is broken after 60 s, and its end is noticed a moment later.
+const SILENT: SignedDuration = SignedDuration::from_secs(75);
 
 /// Why there is such a gap.
 const CAUSE: &str = "the watch missed changes that the server had forgotten; a list shows their result, not the states in between";
@@ -17,12 +20,13 @@ const NEW: &str = "the definition is new; a list shows what there was by then, n
 #[derive(Debug)]
 pub(super) struct Missed {
     heard: Timestamp,
-    explained: bool,
+    /// Since when an outage, or a list, explains what a list finds.
+    explained: Option<Timestamp>,
 }
 
 impl Missed {
     pub(super) fn since(now: Timestamp) -> Self {
-        Self { heard: now, explained: false }
+        Self { heard: now, explained: None }
     }
 
     /// The first list of a resource that is new to the server is complete. The gap until then.
@@ -50,13 +54,17 @@ impl Missed {
         let from = std::mem::replace(&mut self.heard, now);
         match origin {
             Origin::Watch => {
-                self.explained = false;
+                self.explained = None;
                 None
             }
-            Origin::List if !std::mem::replace(&mut self.explained, true) => {
-                Some(Gap::since(from, vec![target.text()], CAUSE.to_owned()).until(now))
+            Origin::List => {
+                let is_outage = self.explained.is_some();
+                let to = *self.explained.get_or_insert(now);
+                // An outage begins when it is noticed.
+                let from = if is_outage { from.max(to.checked_sub(SILENT).unwrap_or(from)) } else { from };
+                (from < to).then(|| Gap::since(from, vec![target.text()], CAUSE.to_owned()).until(to))
             }
-            Origin::List | Origin::Scope => None,
+            Origin::Scope => None,
         }
     }
 
@@ -64,7 +72,9 @@ impl Missed {
     pub(super) fn status(&mut self, status: &Status, now: Timestamp) {
         match status {
             // It has a gap of its own, which ends when the target is watched again.
-            Status::Retrying { .. } | Status::Denied { .. } => self.explained = true,
+            Status::Retrying { .. } | Status::Denied { .. } => {
+                self.explained.get_or_insert(now);
+            }
             Status::Live { .. } => self.heard = now,
             _ => {}
         }

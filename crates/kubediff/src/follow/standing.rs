@@ -88,29 +88,29 @@ impl Standing {
         if self.is_settled && self.is_watching() {
             return None;
         }
-        let lost = self.watches.values().find_map(|watch| match watch {
-            Watch::Lost { reason, .. } => Some(reason.as_str()),
-            _ => None,
-        });
-        let names = |wanted: fn(&Watch) -> bool| {
-            let names: Vec<&str> = self
-                .watches
-                .iter()
-                .filter(|(_, watch)| wanted(watch))
-                .map(|(name, _)| name.as_str())
-                .collect();
-            crate::show::summary::some(&names)
-        };
-        Some(match lost {
-            Some(reason) => {
-                format!("not watched: {} ({reason})", names(|watch| matches!(watch, Watch::Lost { .. })))
-            }
+        Some(match self.lost() {
+            Some(lost) => lost,
             None if self.watches.is_empty() && self.is_settled => {
                 "none of the configured resources exist on the server".to_owned()
             }
             None if self.watches.is_empty() => "discovery has not finished".to_owned(),
             None if self.is_settled => "all watches are forbidden".to_owned(),
-            None => format!("not listed yet: {}", names(|watch| matches!(watch, Watch::Listing))),
+            None => format!("not listed yet: {}", self.names(|watch| matches!(watch, Watch::Listing))),
         })
+    }
+
+    /// The watches that are lost, in words.
+    pub(crate) fn lost(&self) -> Option<String> {
+        let reason = self.watches.values().find_map(|watch| match watch {
+            Watch::Lost { reason, .. } => Some(reason),
+            _ => None,
+        })?;
+        Some(format!("not watched: {} ({reason})", self.names(|watch| matches!(watch, Watch::Lost { .. }))))
+    }
+
+    fn names(&self, wanted: fn(&Watch) -> bool) -> String {
+        let names: Vec<&str> =
+            self.watches.iter().filter(|(_, watch)| wanted(watch)).map(|(name, _)| name.as_str()).collect();
+        crate::show::summary::some(&names)
     }
 }

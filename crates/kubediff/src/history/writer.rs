@@ -34,7 +34,8 @@ const PACE_OF_NOISE: Duration = Duration::from_secs(2);
 const OBJECT: usize = 64 << 20;
 /// Resources that are listed within this time of the first one share its gap, which becomes longer for them.
 const SAME_GAP: Duration = Duration::from_secs(5);
-/// A commit waits so long for the lists that follow the first one: a gap that is stored becomes no longer, and another one follows it.
+/// A commit waits so long for the lists that follow the first one: a gap that is stored becomes no longer, and another one follows it. What
+/// is listed in this time after a history began is watched from its beginning.
 const FIRST_LISTS: Duration = Duration::from_secs(1);
 /// The number of stored states that are read at a time.
 const PAGE: usize = 500;
@@ -52,6 +53,8 @@ pub(crate) struct HistoryWriter {
     is_urgent: bool,
     committed: Instant,
     past: Past,
+    /// Since when the history is complete, and what a first list may take in a history that begins.
+    began: (Timestamp, Duration),
     /// The name of the cluster, for the record of a change.
     cluster: Option<String>,
     within: Within,
@@ -81,6 +84,7 @@ impl HistoryWriter {
     ) -> Result<Self, Error> {
         let mut reader = history.lock().reader()?;
         let past = Past::read(&mut reader)?;
+        let began = reader.complete_since()?.map_or((now, FIRST_LISTS), |since| (since, Duration::ZERO));
         let mut batch = Batch::default();
         let key = secrets.key_id();
         let unscrubbed = reader.notes()?.get(notes::UNSCRUBBED).and_then(|since| since.parse().ok());
@@ -110,6 +114,7 @@ impl HistoryWriter {
             is_urgent: true,
             committed: Instant::now(),
             past,
+            began,
             cluster,
             within,
             firsts,
@@ -336,15 +341,15 @@ impl HistoryWriter {
         let target = synced.target_text();
         let firsts = self.firsts.remove(&target).unwrap_or_default();
         let was_watched = self.past.has(&target) || (synced.name.is_some() && self.past.has(&resource));
-        // A run that ended within its first list has stored a part of it.
-        let was_begun = was_watched || self.past.names.contains(&target);
         let again = !self.synced.insert(target.clone());
         if self.past.has_left(&target) {
             self.batch.note(notes::left(&target), "");
         }
         if !synced.is_new && comparing.profile.noise.hides(&kind.gvk).is_none() {
-            if was_begun {
+            if was_watched {
                 self.restart_gap(&target, synced.at, again);
+            } else if synced.at.duration_since(self.began.0).unsigned_abs() > self.began.1 {
+                self.batch.gap(self.began.0, synced.at, Some(&target), "it was not watched before");
             }
             self.first_list(synced, &resource, firsts, was_watched, comparing)?;
         }

@@ -81,15 +81,21 @@ fn records(reader: &mut Reader, filter: &Filter, args: &LogArgs, log: &mut Log) 
     let most = args.limit.unwrap_or(usize::MAX);
     let mut shown = 0;
     let mut page = Page { order, after: None, limit: PAGE };
-    while shown < most {
-        page.limit = PAGE.min(most - shown);
+    // The last gap is shown with all its resources.
+    while shown < most || log.gap.is_some() {
+        page.limit = if log.gap.is_some() { PAGE } else { PAGE.min(most - shown) };
         let found = reader.records(filter, &page)?;
         for record in found.records {
             page = page.after(record.number());
-            if log.wants(&record) {
-                log.record(reader, record)?;
-                shown += 1;
+            if !log.wants(&record) {
+                continue;
             }
+            let is_more = !log.has_begun(&record);
+            if is_more && shown == most {
+                return Ok(shown);
+            }
+            log.record(reader, record)?;
+            shown += usize::from(is_more);
         }
         if !found.more {
             break;
@@ -165,9 +171,14 @@ impl Log {
         Ok(self.output.text(&text)?)
     }
 
+    /// Whether it is of the outage that will be shown next.
+    fn has_begun(&self, record: &Record) -> bool {
+        let Record::Gap(gap) = record else { return false };
+        self.gap.as_ref().is_some_and(|known| is_same_outage(known, &outage(gap.clone())))
+    }
+
     fn gap(&mut self, gap: kubediff_history::Gap) -> Result<(), QueryError> {
-        let resources: Vec<String> = gap.resource.into_iter().collect();
-        let next = Gap::since(gap.from, resources, gap.reason).until(gap.to);
+        let next = outage(gap);
         match &mut self.gap {
             Some(known) if is_same_outage(known, &next) => known.resources.extend(next.resources),
             _ => {
@@ -191,6 +202,10 @@ impl Log {
         }
         Ok(())
     }
+}
+
+fn outage(gap: kubediff_history::Gap) -> Gap {
+    Gap::since(gap.from, gap.resource.into_iter().collect(), gap.reason).until(gap.to)
 }
 
 /// A gap without resources is one of all of them.

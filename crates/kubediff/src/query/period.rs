@@ -7,7 +7,7 @@ use kubediff_history::{Page, Reader, Scope};
 use super::error::QueryError;
 use super::instant::instant;
 use crate::follow::Within;
-use crate::history::notes::{LEFT_OUT, NAMES, WATCHED_UNTIL, WITHIN, left};
+use crate::history::notes::{LEFT_OUT, OPEN, WATCHED_UNTIL, WITHIN, left};
 
 /// `2026-11-23 14:05:00`, in the time zone of the person who asks.
 pub(super) fn date_and_time(at: Timestamp, zone: &TimeZone) -> String {
@@ -111,21 +111,32 @@ pub(super) fn unwatched(
     at: Timestamp,
     zone: &TimeZone,
 ) -> Result<Vec<String>, QueryError> {
-    let notes = reader.notes()?;
+    let (notes, positions) = (reader.notes()?, reader.positions()?);
     let mut unwatched = Vec::new();
-    if let (Some(plural), Some(group)) = (&scope.resource, &scope.group) {
-        let name = if group.is_empty() { plural.clone() } else { format!("{plural}.{group}") };
-        let left: Option<Timestamp> = notes.get(&left(&name)).and_then(|time| time.parse().ok());
-        let is_of_it = |target: &str| target.split('/').next() == Some(&name);
-        match left {
-            Some(left) if left < at => {
-                unwatched.push(format!("{name} not watched since {}", date_and_time(left, zone)));
-            }
-            None if notes.get(NAMES).is_some_and(|names| !names.lines().any(is_of_it)) => {
-                unwatched.push(format!("{name} never watched"));
-            }
-            _ => {}
+    let name =
+        scope.resource.as_ref().zip(scope.group.as_ref()).map(|(plural, group)| {
+            if group.is_empty() { plural.clone() } else { format!("{plural}.{group}") }
+        });
+    let is_asked = |target: &str| name.as_deref().is_none_or(|name| target.split('/').next() == Some(name));
+    if let Some(name) = &name {
+        let left: Option<Timestamp> = notes.get(&left(name)).and_then(|time| time.parse().ok());
+        if let Some(left) = left.filter(|left| *left < at) {
+            unwatched.push(format!("{name} not watched since {}", date_and_time(left, zone)));
+        } else if !positions.is_empty() && !positions.keys().any(|target| is_asked(target)) {
+            unwatched.push(format!("{name} never watched"));
         }
+    }
+    let open = notes.iter().filter_map(|(note, value)| {
+        let (since, cause) = value.split_once(' ')?;
+        let since: Timestamp = since.parse().ok()?;
+        let target = note.strip_prefix(OPEN).filter(|target| is_asked(target) && since <= at)?;
+        Some((since, target, cause))
+    });
+    let open: Vec<_> = open.collect();
+    if let Some((since, _, cause)) = open.iter().min() {
+        let names: Vec<&str> = open.iter().map(|(_, target, _)| *target).collect();
+        let (names, since) = (crate::show::summary::some(&names), date_and_time(*since, zone));
+        unwatched.push(format!("{names} not watched since {since}: {cause}"));
     }
     let within: Option<Within> = notes.get(WITHIN).and_then(|within| serde_json::from_str(within).ok());
     let since: Option<Timestamp> = notes.get(LEFT_OUT).and_then(|note| note.split_once(' ')?.0.parse().ok());

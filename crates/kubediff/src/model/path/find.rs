@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::{Segment, Step};
+use crate::model::document;
 
 /// How steps lead into an element.
 pub(crate) type IntoElement = for<'a> fn(&'a [Step], Segment, Option<&str>, &Value) -> Option<&'a [Step]>;
@@ -34,11 +35,21 @@ pub(crate) fn at<'v>(
     }
 }
 
-/// The values that `steps` lead to in `value`. A step into a document is taken for the text that may hold it.
-pub(crate) fn reached<'v>(value: &'v Value, field: Option<&str>, steps: &[Step]) -> Vec<&'v Value> {
-    let text = steps.iter().position(|step| *step == Step::Document);
-    let steps = text.and_then(|end| steps.get(..end)).unwrap_or(steps);
+/// The values that `steps` lead to in `value`, also in documents.
+pub(crate) fn reached(value: &Value, field: Option<&str>, steps: &[Step]) -> Vec<Value> {
+    let mut parts = steps.splitn(2, |step| *step == Step::Document);
+    let (outer, inner) = (parts.next().unwrap_or_default(), parts.next());
     let mut reached = Vec::new();
-    at(value, field, steps, Step::into_asked_element, &mut |value| reached.push(value));
+    at(value, field, outer, Step::into_asked_element, &mut |value| match (inner, value.as_str()) {
+        (None, _) => reached.push(value.clone()),
+        (Some(steps), Some(text)) => {
+            for document in document::all(text).unwrap_or_default() {
+                at(&document, None, steps, Step::into_asked_element, &mut |value| {
+                    reached.push(value.clone())
+                });
+            }
+        }
+        (Some(_), None) => {}
+    });
     reached
 }

@@ -167,6 +167,43 @@ fn k7_a_map_in_an_element_that_moved_has_what_it_lost() {
     );
 }
 
+/// The eighth attack: the value before was that of another element, and of a field in a document the whole text.
+#[test]
+fn k7_a_map_that_lost_all_has_no_other_elements_value_and_no_text_of_a_document() {
+    let steps = |steps: Value| widget(&json!({"steps": steps}));
+    check(
+        &["widget/w", "-n", "shop", "--path", "spec.steps[side].limits"],
+        |world| {
+            let limits = |cpu: &str| json!({"cpu": cpu});
+            let (web, side) = (json!({"name": "web"}), json!({"name": "side", "limits": limits("1")}));
+            world.wrote("12:00:00", "ann", steps(json!([web, side])));
+            world.wrote("12:01:00", "bob", steps(json!([web, {"name": "log", "limits": limits("9")}])));
+            world.wrote("12:02:00", "cat", steps(json!([web, {"name": "side", "limits": {}}])));
+        },
+        &expect![[r#"
+            FIELD                         VALUE       SINCE                 MANAGER   CHANGE   BEFORE
+            spec.steps[side].limits       {}          2026-03-01 12:02:00   cat       #3
+            spec.steps[side].limits.cpu   (removed)   2026-03-01 12:01:00   bob       #2       "1"
+        "#]],
+    );
+    let map = |text: &str| {
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"app.yaml": text},
+            "metadata": {"name": "c", "namespace": "shop", "uid": "c"}})
+    };
+    check(
+        &["cm/c", "-n", "shop", "--path", "data"],
+        |world| {
+            world.wrote("12:00:00", "ann", map("v: {q: 1}\nw: 2\n"));
+            world.wrote("12:01:00", "bob", map("v: ''\nw: 2\n"));
+        },
+        &expect![[r#"
+            FIELD                VALUE   SINCE                 MANAGER   CHANGE   BEFORE
+            data["app.yaml"]#v   ""      2026-03-01 12:01:00   bob       #2
+            data["app.yaml"]#w   2       2026-03-01 12:00:00   ann       #1
+        "#]],
+    );
+}
+
 const OF_SPEC: &[&str] = &["widget/w", "-n", "shop", "--path", "spec"];
 
 /// The eighth attack: after the definition had another scope, no way to write it named one of the two objects.

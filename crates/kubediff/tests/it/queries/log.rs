@@ -244,6 +244,36 @@ fn k2_a_path_finds_no_change_of_others_in_a_map_that_is_one_difference() {
 }
 
 /// The fifth attack: a key that a Secret has as a value is hidden, also from the question.
+/// The eighth attack: the gaps of many resources used up the limit, and the gap that was shown named a part of them.
+#[test]
+fn k1_a_gap_of_several_resources_is_one_of_the_records_that_are_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("history.db");
+    let mut world = World::open(&path, [7; 32]);
+    let map = |data: &str| {
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"f": data},
+            "metadata": {"name": "c", "namespace": "shop", "uid": "c"}})
+    };
+    world.wrote("12:00:00", "ann", map("{a: 1}"));
+    for resource in ["configmaps", "nodes", "secrets"] {
+        world.gap("12:01:00", "12:02:00", Some(resource), "the server was down");
+    }
+    world.wrote("12:03:00", "bob", map("plain"));
+    drop(world);
+    for (limit, lines) in [("1", 1), ("2", 2), ("3", 3)] {
+        let said = run(&path, &["log", "--oneline", "--limit", limit]);
+        assert_eq!(said.lines().count(), lines, "{said}");
+        assert!(lines == 1 || said.contains("configmaps, nodes, secrets"), "{said}");
+    }
+    // Of a kind without objects.
+    let said = run(&path, &["get", "secrets", "--at", "2026-03-01T12:01:30Z"]);
+    assert!(said.contains("secrets not watched from"), "{said}");
+    // The text was a document.
+    let found =
+        |at: &str| run(&path, &["log", "--oneline", "--path", at]).matches(" configmaps shop/c").count();
+    assert_eq!(["data.f#a", "data.f#x"].map(found), [1, 0]);
+}
+
 /// The eighth attack: an element with a key of two fields was found only while its list stayed.
 #[test]
 fn k2_a_path_finds_an_element_of_two_keys_that_came_or_went_with_its_list() {

@@ -4,9 +4,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use kubediff_history::{Filter, Origin, Page, Reader, Record, Scope};
-use testapi::faults::{Fault, Matcher};
+use testapi::faults::{Fault, Matcher, Refusal};
 
-use super::{Set, on_thread};
+use super::{Set, get, on_thread};
 
 /// The eighth attack: ConfigMaps were listed four seconds after the Secrets, with which the gap of both ended.
 #[tokio::test(flavor = "multi_thread")]
@@ -66,6 +66,45 @@ async fn k1_the_watches_go_on_while_requests_end_before_a_reload() {
     assert_eq!((change.origin, &*change.summary), (Origin::Watch, r#"data.k "2" -> "3""#));
 }
 
+/// The eighth attack: nothing said that a resource was never listed, or was not watched any more, and no gap was there for the first.
+#[tokio::test(flavor = "multi_thread")]
+async fn k1_a_resource_that_is_not_watched_is_named_in_answers_and_at_readyz() {
+    let set = Set::new().await;
+    set.configure("watch: {resources: [cm, secrets]}\nsinks: {out: stdout}\n");
+    set.shop.create("a", "1").await;
+    let secret = serde_json::json!({"metadata": {"name": "s"}, "stringData": {"k": "v"}});
+    set.shop.post("/api/v1/namespaces/default/secrets", secret).await;
+    let faults = set.shop.server.faults();
+    let fail = || faults.on(Matcher::of("configmaps")).always(Fault::Refuse(Refusal::InternalError));
+    fail();
+    let (daemon, address) = set.serve().await;
+    let ready = get(&address, "/readyz").await.1;
+    assert!(ready.starts_with("ok; not watched: configmaps ("), "{ready}");
+    on_thread(move || daemon.end_with("-TERM")).await;
+    assert!(ask(&set, &["get", "cm"]).contains("configmaps never watched"));
+    faults.clear();
+    let (daemon, address) = set.serve().await;
+    fail();
+    set.shop.server.disconnect_all();
+    while !get(&address, "/readyz").await.1.starts_with("ok; not watched: configmaps (") {
+        tokio::task::yield_now().await;
+    }
+    // The history has it a moment later.
+    while !ask(&set, &["get", "cm"]).contains("configmaps not watched since 2") {}
+    on_thread(move || daemon.end_with("-TERM")).await;
+    let mut reader = Reader::open(set.path("history.db")).unwrap();
+    let gaps = reader.gaps(&Scope::default(), None, None, &Page::oldest(100)).unwrap();
+    assert!(gaps.iter().any(|gap| gap.reason == "it was not watched before"), "{gaps:#?}");
+}
+
+/// The answer of `kubediff ARGUMENTS -n default`, with what it says besides.
+fn ask(set: &Set, arguments: &[&str]) -> String {
+    let mut asked = Command::new(env!("CARGO_BIN_EXE_kubediff"));
+    asked.args(arguments).args(["-n", "default"]).env("KUBEDIFF_HISTORY", set.path("history.db"));
+    let asked = asked.output().unwrap();
+    String::from_utf8([asked.stdout, asked.stderr].concat()).unwrap()
+}
+
 /// The eighth attack: while another namespace was watched alone, nothing said so, and an object of that time was in no record.
 #[tokio::test(flavor = "multi_thread")]
 async fn k1_namespaces_that_the_configuration_leaves_out_are_a_gap() {
@@ -75,13 +114,7 @@ async fn k1_namespaces_that_the_configuration_leaves_out_are_a_gap() {
         let (daemon, _) = set.serve().await;
         on_thread(move || daemon.end_with("-TERM")).await;
     };
-    let ask = |arguments: &[&str]| {
-        let file = set.path("history.db");
-        let mut asked = Command::new(env!("CARGO_BIN_EXE_kubediff"));
-        let asked =
-            asked.args(arguments).args(["-n", "default"]).env("KUBEDIFF_HISTORY", file).output().unwrap();
-        String::from_utf8([asked.stdout, asked.stderr].concat()).unwrap()
-    };
+    let ask = |arguments: &[&str]| ask(&set, arguments);
     set.shop.create("a", "1").await;
     set.shop.create("b", "1").await;
     run("").await;
