@@ -79,7 +79,7 @@ const DAEMON: &[Family<Current>] = &[
     Family {
         name: "kubediff_ready",
         kind: Kind::Gauge,
-        help: "Whether everything that the server allows is watched.",
+        help: "Whether all that the server allows was listed once, and something is watched.",
         samples: |current| {
             let has_trouble = current.trouble.borrow().is_some();
             one(u64::from(!has_trouble && current.standing.borrow().why_not_ready().is_none()))
