@@ -72,11 +72,6 @@ impl Signals {
             _ = hangup => if cfg!(windows) { Request::End } else { Request::Reload },
         }
     }
-
-    /// Ctrl-C alone. Cancel safe.
-    pub(crate) async fn interrupted(&mut self) {
-        self.interrupt.recv().await;
-    }
 }
 
 /// A write beyond `ulimit -f` is an error of that write from now on. Without a listener it ends the process without a word. The listener

@@ -131,7 +131,7 @@ async fn finished(taking: Taking) -> Result<Taken, WatchError> {
     if let Ok(taken) = tokio::time::timeout(SLOW, &mut taking).await {
         return taken.map_err(|error| WatchError::Output(error.into()));
     }
-    say("the reader of the output has not taken everything yet; another Ctrl-C ends without it");
+    say("the reader of the output has not taken everything yet; another signal ends without it");
     taking.await.map_err(|error| WatchError::Output(error.into()))
 }
 
@@ -190,8 +190,8 @@ pub(crate) fn profile(args: &SessionArgs, history: Option<&Path>) -> Result<Prof
 fn end_at_once_on_the_second_signal() -> Result<(), WatchError> {
     let mut signals = Signals::listen().map_err(WatchError::Signals)?;
     tokio::spawn(async move {
-        signals.interrupted().await;
-        signals.interrupted().await;
+        signals.end().await;
+        signals.end().await;
         std::process::exit(130);
     });
     Ok(())

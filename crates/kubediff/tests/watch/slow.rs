@@ -74,3 +74,21 @@ async fn beyond_the_bound_a_slow_reader_is_told_what_was_merged() {
         "the summary counts them: {notes:?}"
     );
 }
+
+/// The eighth attack: only a second Ctrl-C ended it, and a second SIGTERM was waited out.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_sigterm_ends_it_although_nobody_reads() {
+    let shop = Shop::open().await;
+    let mut session = Session::asleep(shop.kubeconfig(), &["-A", "-o", "json", "--buffer", "1", "cm"]);
+    for number in 0..OBJECTS / 2 {
+        shop.create(&format!("c-{number}"), &"x".repeat(4_000)).await;
+    }
+    let ended = tokio::task::spawn_blocking(move || {
+        session.note("the reader of the output is slow");
+        session.signal("-TERM");
+        session.note("another signal ends without it");
+        session.signal("-TERM");
+        session.wait().1
+    });
+    assert_eq!(ended.await.unwrap().code(), Some(130));
+}
