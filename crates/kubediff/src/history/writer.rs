@@ -35,7 +35,7 @@ const OBJECT: usize = 64 << 20;
 /// Resources that are listed within this time of the first one share its gap, which becomes longer for them.
 const SAME_GAP: Duration = Duration::from_secs(5);
 /// A commit waits so long for the lists that follow the first one: a gap that is stored becomes no longer, and another one follows it. What
-/// is listed in this time after a history began is watched from its beginning.
+/// a new history lists within this time of its first list counts as watched from its beginning.
 const FIRST_LISTS: Duration = Duration::from_secs(1);
 /// The number of stored states that are read at a time.
 const PAGE: usize = 500;
@@ -53,8 +53,8 @@ pub(crate) struct HistoryWriter {
     is_urgent: bool,
     committed: Instant,
     past: Past,
-    /// Since when the history is complete, and what a first list may take in a history that begins.
-    began: (Timestamp, Duration),
+    /// Since when the history is complete, once a list is, and how much later another one may be without a gap.
+    began: Option<(Timestamp, Duration)>,
     /// The name of the cluster, for the record of a change.
     cluster: Option<String>,
     within: Within,
@@ -84,7 +84,7 @@ impl HistoryWriter {
     ) -> Result<Self, Error> {
         let mut reader = history.lock().reader()?;
         let past = Past::read(&mut reader)?;
-        let began = reader.complete_since()?.map_or((now, FIRST_LISTS), |since| (since, Duration::ZERO));
+        let began = reader.complete_since()?.filter(|_| past.has_any()).map(|since| (since, Duration::ZERO));
         let mut batch = Batch::default();
         let key = secrets.key_id();
         let unscrubbed = reader.notes()?.get(notes::UNSCRUBBED).and_then(|since| since.parse().ok());
@@ -137,7 +137,7 @@ impl HistoryWriter {
     pub(crate) fn patience(&self) -> Duration {
         let is_new = self.restart.as_ref().is_some_and(|gap| gap.began.elapsed() < FIRST_LISTS);
         let pace = match self.is_urgent {
-            true if is_new && !self.names.is_subset(&self.synced) => FIRST_LISTS,
+            true if is_new && !self.past.names.is_subset(&self.synced) => FIRST_LISTS,
             true => PACE,
             false => PACE_OF_NOISE,
         };
@@ -346,10 +346,11 @@ impl HistoryWriter {
             self.batch.note(notes::left(&target), "");
         }
         if !synced.is_new && comparing.profile.noise.hides(&kind.gvk).is_none() {
+            let (began, grace) = *self.began.get_or_insert((synced.at, FIRST_LISTS));
             if was_watched {
                 self.restart_gap(&target, synced.at, again);
-            } else if synced.at.duration_since(self.began.0).unsigned_abs() > self.began.1 {
-                self.batch.gap(self.began.0, synced.at, Some(&target), "it was not watched before");
+            } else if synced.at.duration_since(began).unsigned_abs() > grace {
+                self.batch.gap(began, synced.at, Some(&target), "it was not watched before");
             }
             self.first_list(synced, &resource, firsts, was_watched, comparing)?;
         }

@@ -56,6 +56,11 @@ impl Past {
         })
     }
 
+    /// Whether the history has followed anything before.
+    pub(super) fn has_any(&self) -> bool {
+        !self.positions.is_empty()
+    }
+
     /// Whether the history has followed this before.
     pub(super) fn has(&self, target: &str) -> bool {
         self.positions.contains_key(target)
