@@ -69,13 +69,13 @@ impl Within {
         namespaces && selectors && self.excluded.iter().all(|glob| other.excluded.contains(glob))
     }
 
-    /// `namespaces a, b with labels app=web`, for people.
+    /// `objects of namespaces a, b with labels app=web`, for people.
     pub(crate) fn in_words(&self) -> String {
         let excluded: Vec<String> = self.excluded.iter().map(ToString::to_string).collect();
         let mut words = match &self.namespaces {
-            None => "all namespaces".to_owned(),
-            Some(names) if names.len() == 1 => format!("namespace {}", names.join("")),
-            Some(names) => format!("namespaces {}", names.join(", ")),
+            None => "objects of all namespaces".to_owned(),
+            Some(names) if names.len() == 1 => format!("objects of namespace {}", names.join("")),
+            Some(names) => format!("objects of namespaces {}", names.join(", ")),
         };
         if !excluded.is_empty() {
             words += &format!(" but {}", excluded.join(", "));

@@ -121,7 +121,7 @@ async fn k1_namespaces_that_the_configuration_leaves_out_are_a_gap() {
     run(", namespaces: [other]").await;
     for question in [&["get", "cm"][..], &["log", "cm"]] {
         let said = ask(question);
-        assert!(said.contains("only namespace other watched since 2"), "{said}");
+        assert!(said.contains("only objects of namespace other watched since 2"), "{said}");
     }
     assert!(ask(&["get", "secrets"]).contains("secrets never watched"));
     set.shop.patch("a", "2").await;
@@ -132,7 +132,7 @@ async fn k1_namespaces_that_the_configuration_leaves_out_are_a_gap() {
 
     let mut reader = Reader::open(set.path("history.db")).unwrap();
     let gaps = reader.gaps(&Scope::default(), None, None, &Page::oldest(100)).unwrap();
-    let left_out = gaps.iter().filter(|gap| gap.reason == "only namespace other watched");
+    let left_out = gaps.iter().filter(|gap| gap.reason == "only objects of namespace other watched");
     assert_eq!(left_out.count(), 1, "{gaps:#?}");
     let log = ask(&["log", "cm", "--oneline"]);
     for told in ["~ configmaps default/a", "- configmaps default/b", "+ configmaps default/c"] {
