@@ -80,8 +80,12 @@ async fn beyond_the_bound_a_slow_reader_is_told_what_was_merged() {
 async fn a_second_sigterm_ends_it_although_nobody_reads() {
     let shop = Shop::open().await;
     let mut session = Session::asleep(shop.kubeconfig(), &["-A", "-o", "json", "--buffer", "1", "cm"]);
-    for number in 0..OBJECTS / 2 {
-        shop.create(&format!("c-{number}"), &"x".repeat(4_000)).await;
+    let padding = "x".repeat(4_000);
+    for number in 0..OBJECTS {
+        shop.create(&format!("c-{number}"), &padding).await;
+    }
+    for number in 0..OBJECTS {
+        shop.patch(&format!("c-{number}"), &format!("1{padding}")).await;
     }
     let ended = tokio::task::spawn_blocking(move || {
         session.note("the reader of the output is slow");
