@@ -29,7 +29,7 @@ struct Entry<T> {
 pub(crate) enum Due<T> {
     /// It has waited long enough, or had no need to.
     Waited(T),
-    /// Too much waits, or no Secret can come: it goes as if its time were not over.
+    /// Too many bytes wait, or no Secret can come: its time is not over, or proves nothing.
     Early(T),
 }
 

@@ -34,8 +34,8 @@ const PACE_OF_NOISE: Duration = Duration::from_secs(2);
 const OBJECT: usize = 64 << 20;
 /// Resources that are listed within this time of the first one share its gap, which becomes longer for them.
 const SAME_GAP: Duration = Duration::from_secs(5);
-/// A commit waits so long for the lists that follow the first one: a gap that is stored becomes no longer, and another one follows it. What
-/// a new history lists within this time of its first list counts as watched from its beginning.
+/// A commit waits so long for the lists that follow the first one: a gap that is stored becomes no longer, and another one follows it. A
+/// resource that a new history lists within this time of its first list counts as watched from its beginning.
 const FIRST_LISTS: Duration = Duration::from_secs(1);
 /// The number of stored states that are read at a time.
 const PAGE: usize = 500;
