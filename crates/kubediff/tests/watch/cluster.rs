@@ -309,8 +309,9 @@ async fn a_day_in_a_cluster() {
     let (server, daemon) = on_thread(move || {
         let mut daemon = daemon;
         server.restart().unwrap();
-        // Until the restarted server has read all roles, it may deny others, too: then one note names them all.
-        while !daemon.note("not watched").contains("configmaps") {}
+        // Until the restarted server has read all roles, it may deny others, too: then one note counts them all, and names some.
+        let is_told = |note: &str| note.contains("configmaps") || note.contains("resources are not watched");
+        while !is_told(&daemon.note("not watched")) {}
         (server, daemon)
     })
     .await;
