@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
 use kubediff_history::{Gap, Page, Reader, Scope};
 use serde_json::json;
 use testapi::{Gvr, Patch, TestApi};
@@ -151,6 +152,42 @@ async fn what_a_daemon_missed_while_it_stood_still_is_a_gap() {
     assert_eq!(set.told(|change| change["change"] == "gap"), 1);
     // One before, one for each object that changed meanwhile, one after.
     assert_eq!(set.told(|change| change["change"] == "updated"), OBJECTS / 2 + 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn k1_the_gap_of_a_break_begins_at_the_last_event_although_the_reconnect_fails() {
+    let (set, session) = Set::start(1_000).await;
+    set.patch(0, "before");
+    set.is_recorded().await;
+    let recorded = Timestamp::now();
+
+    // The connection breaks, as after a stall: the daemon notices it later, and its first attempt to reconnect fails.
+    session.freeze();
+    set.server.refuse_connections();
+    set.server.disconnect_all();
+    while set.server.connections() > 0 {
+        tokio::task::yield_now().await;
+    }
+    set.patch(1, "missed");
+    set.patch(1, "after it");
+    set.server.compact();
+    session.signal("-CONT");
+    let mut session = session;
+    let noticed = tokio::task::spawn_blocking(move || {
+        session.note("not watched: ");
+        session
+    });
+    let session = noticed.await.unwrap();
+    set.server.accept_connections().unwrap();
+    set.is_recorded().await;
+    let gaps = set.gaps();
+    let [of_break, of_outage] = &gaps[..] else { panic!("{gaps:#?}") };
+    let (of_break, of_outage) =
+        if of_break.from <= of_outage.from { (of_break, of_outage) } else { (of_outage, of_break) };
+    assert!(of_break.from <= recorded, "{gaps:#?} after {recorded}");
+    assert!(of_break.to >= of_outage.from, "{gaps:#?}");
+    let ended = tokio::task::spawn_blocking(move || session.end_with("-TERM")).await.unwrap();
+    assert!(ended.2.success(), "{ended:#?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
