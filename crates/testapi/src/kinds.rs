@@ -148,13 +148,9 @@ pub(crate) fn answers_deleted(target: &Target) -> bool {
 
 /// Takes only the status from the new state, and the metadata that a write of the status may change.
 fn keep_all_but_status(target: &Target, before: &Value, object: &mut Value) {
-    let status = object.get("status").cloned();
-    let mut metadata = object["metadata"].clone();
-    *object = before.clone();
-    match status {
-        Some(status) => object["status"] = status,
-        None if target.definition.is_some() => remove(object, "status"),
-        None => object["status"] = json!({}),
+    restore_all(object, before, |name| !matches!(name, "status" | "metadata"));
+    if target.definition.is_none() && object.get("status").is_none() {
+        object["status"] = json!({});
     }
     if target.is("", "pods") && before["status"]["qosClass"].is_string() {
         set_pointer(object, "/status/qosClass", before["status"]["qosClass"].clone());
@@ -167,17 +163,7 @@ fn keep_all_but_status(target: &Target, before: &Value, object: &mut Value) {
             _ => false,
         },
     };
-    let names: Vec<String> = [&before["metadata"], &metadata]
-        .iter()
-        .flat_map(|metadata| metadata.as_object().into_iter().flatten().map(|(name, _)| name.clone()))
-        .collect();
-    for name in names.iter().filter(|name| keeps(name)) {
-        match before["metadata"].get(name) {
-            Some(then) => metadata[name.as_str()] = then.clone(),
-            None => remove(&mut metadata, name),
-        }
-    }
-    object["metadata"] = metadata;
+    restore_all(&mut object["metadata"], &before["metadata"], keeps);
 }
 
 fn add_finalizer(object: &mut Value, finalizer: &str) {
@@ -186,6 +172,17 @@ fn add_finalizer(object: &mut Value, finalizer: &str) {
         && !finalizers.iter().any(|known| known == finalizer)
     {
         finalizers.push(finalizer.into());
+    }
+}
+
+/// Restores the members with such names. Most are as they were.
+fn restore_all(object: &mut Value, before: &Value, is_restored: impl Fn(&str) -> bool) {
+    let (Some(members), Some(before)) = (object.as_object_mut(), before.as_object()) else { return };
+    members.retain(|name, _| !is_restored(name) || before.contains_key(name));
+    for (name, then) in before.iter().filter(|(name, _)| is_restored(name)) {
+        if members.get(name) != Some(then) {
+            members.insert(name.clone(), then.clone());
+        }
     }
 }
 
