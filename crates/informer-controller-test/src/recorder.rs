@@ -5,9 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use serde_json::Value;
-use serve::{Change as Kind, CollectionError, Event, Events, Object, Resource};
-use testapi::{Api, typed};
+use serve::{Change as Kind, CollectionError, Event, Events, Resource};
+use testapi::Api;
 
 use crate::history::{Author, Change};
 
@@ -20,8 +19,6 @@ pub(crate) struct Recorder {
     /// The revision of each change.
     revisions: Vec<u64>,
     counts: BTreeMap<Arc<str>, u64>,
-    /// The objects that exist, by their revision: the state before a change is the one after another.
-    states: BTreeMap<u64, Arc<Value>>,
 }
 
 struct Followed {
@@ -56,13 +53,8 @@ impl Recorder {
                     Some(&name) == first.as_ref() || (by == Author::World && event.change == Kind::Added);
                 let by = if is_its_own { by } else { Author::Cluster };
                 let revision = event.object.revision;
-                let decoded = |object: &Object| Arc::new(typed(resource, object));
-                let former = |object: &Arc<Object>| {
-                    self.states.remove(&object.revision).unwrap_or_else(|| decoded(object))
-                };
-                let before = event.previous.as_ref().map(former);
-                let after = (event.change != Kind::Deleted).then(|| decoded(&event.object));
-                self.states.extend(after.clone().map(|after| (revision, after)));
+                let before = event.previous.as_ref().map(|object| api.typed(resource, object));
+                let after = (event.change != Kind::Deleted).then(|| api.typed(resource, &event.object));
                 Change { at, by, resource: name, revision, before, after }
             })
             .collect();

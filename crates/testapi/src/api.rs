@@ -95,6 +95,12 @@ impl Api {
         self.core.store.revision()
     }
 
+    /// An object's JSON with its kind and version.
+    #[doc(hidden)]
+    pub fn typed(&self, resource: &Resource, object: &Arc<Object>) -> Arc<Value> {
+        self.core.recent.typed(resource, object)
+    }
+
     /// The catalog of its resources, for other ways to read them.
     pub fn catalog(&self) -> Arc<dyn Catalog> {
         Arc::clone(&self.core) as _

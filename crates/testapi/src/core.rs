@@ -8,6 +8,7 @@ use parking_lot::{Mutex, RwLock};
 use serve::{Resource, Resources, ServeOptions, ServerVersion};
 
 use crate::definitions::Definition;
+use crate::recent::Recent;
 use crate::store::{GroupResource, Objects, Store};
 use serve::builtin;
 
@@ -78,6 +79,7 @@ pub(crate) struct Core {
     pub(crate) store: Store,
     served: RwLock<Served>,
     random: Mutex<fastrand::Rng>,
+    pub(crate) recent: Recent,
 }
 
 /// The served resources: the built-in ones, then the custom ones.
@@ -95,7 +97,7 @@ impl Core {
             store.open(GroupResource::new(&resource.group, &resource.plural));
         }
         let random = Mutex::new(fastrand::Rng::with_seed(options.seed));
-        let core = Self { options, store, served: RwLock::default(), random };
+        let core = Self { options, store, served: RwLock::default(), random, recent: Recent::default() };
         core.serve_definitions(BTreeMap::new());
         core
     }

@@ -58,6 +58,7 @@ mod definitions;
 mod kinds;
 mod kubeconfig;
 mod object;
+mod recent;
 mod refusal;
 mod requests;
 mod server;
@@ -74,8 +75,6 @@ pub use api::{Api, Gvr};
 pub use builder::{Builder, StartError};
 pub use call::{Call, Target, Verb};
 pub use core::ApiOptions;
-#[doc(hidden)]
-pub use object::typed;
 pub use requests::{Logged, Requests};
 pub use server::{History, TestApi};
 pub use store::Backup;

@@ -81,7 +81,7 @@ pub(crate) fn set_list(metadata: &mut Map<String, Value>, name: &str, list: &[St
 }
 
 /// An object's JSON with its kind and version.
-pub fn typed(resource: &Resource, object: &Object) -> Value {
+pub(crate) fn typed(resource: &Resource, object: &Object) -> Value {
     let mut value = decode(object);
     set_type(resource, &mut value);
     value

@@ -1,5 +1,6 @@
 //! Scripted controllers of Deployments and ReplicaSets: as if pods were started and became ready, without pods.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -7,7 +8,7 @@ use serve::Status;
 use tokio::time::sleep;
 
 use crate::api::{Api, Gvr};
-use crate::object::Meta;
+use crate::object::{Meta, set_pointer};
 
 /// The followed resources, all of `apps/v1`.
 const FOLLOWED: [&str; 2] = ["deployments", "replicasets"];
@@ -38,35 +39,45 @@ impl Api {
     }
 
     fn play(&self) -> Result<(), Status> {
-        let sets = self.list(&apps("replicasets"), None)?;
-        for deployment in self.list(&apps("deployments"), None)? {
+        let sets = self.followed("replicasets")?;
+        for deployment in self.followed("deployments")? {
             if !Meta(&deployment).is_being_deleted() {
                 // A refused deployment does not keep others waiting.
-                let _ = self.roll_out(deployment, &sets);
+                let _ = self.roll_out(&deployment, &sets);
             }
         }
-        for mut set in sets {
+        for set in sets {
             let replicas = replicas(&set);
             let status = json!({
                 "replicas": replicas, "fullyLabeledReplicas": replicas, "readyReplicas": replicas,
                 "availableReplicas": replicas, "observedGeneration": set["metadata"]["generation"],
             });
             if set["status"] != status && !Meta(&set).is_being_deleted() {
-                set["status"] = status;
-                let _ = self.replace(&apps("replicasets"), set, true);
+                let _ = self.set("replicasets", &set, "/status", status);
             }
         }
         Ok(())
     }
 
-    fn roll_out(&self, mut deployment: Value, sets: &[Value]) -> Result<(), Status> {
-        let name = format!("{}-{}", Meta(&deployment).name(), hash(&deployment["spec"]["template"]));
-        let wanted = replicas(&deployment);
-        let uid = Meta(&deployment).uid();
+    fn followed(&self, plural: &str) -> Result<Vec<Arc<Value>>, Status> {
+        let target = self.target(&apps(plural), "", "")?;
+        Ok(target.objects.all(None).iter().map(|object| self.typed(&target.resource, object)).collect())
+    }
+
+    fn set(&self, plural: &str, object: &Value, pointer: &str, value: Value) -> Result<(), Status> {
+        let mut object = object.clone();
+        set_pointer(&mut object, pointer, value);
+        self.replace(&apps(plural), object, pointer == "/status").map(drop)
+    }
+
+    fn roll_out(&self, deployment: &Value, sets: &[Arc<Value>]) -> Result<(), Status> {
+        let name = format!("{}-{}", Meta(deployment).name(), hash(&deployment["spec"]["template"]));
+        let wanted = replicas(deployment);
+        let uid = Meta(deployment).uid();
         let owned = sets.iter().filter(|set| set["metadata"]["ownerReferences"][0]["uid"] == uid);
         let (current, former): (Vec<_>, Vec<_>) = owned.partition(|set| Meta(set).name() == name);
         match current.first() {
-            None => drop(self.create(&apps("replicasets"), replica_set(&deployment, &name, wanted))?),
+            None => drop(self.create(&apps("replicasets"), replica_set(deployment, &name, wanted))?),
             Some(set) => self.scale(set, wanted)?,
         }
         let ready = current.first().map_or(0, |set| number(&set["status"]["readyReplicas"]));
@@ -90,8 +101,7 @@ impl Api {
             status[field] = count.into();
         }
         if deployment["status"] != status {
-            deployment["status"] = status;
-            self.replace(&apps("deployments"), deployment, true)?;
+            self.set("deployments", deployment, "/status", status)?;
         }
         Ok(())
     }
@@ -100,9 +110,7 @@ impl Api {
         if replicas(set) == replicas_wanted || Meta(set).is_being_deleted() {
             return Ok(());
         }
-        let mut set = set.clone();
-        set["spec"]["replicas"] = replicas_wanted.into();
-        self.replace(&apps("replicasets"), set, false).map(drop)
+        self.set("replicasets", set, "/spec/replicas", replicas_wanted.into())
     }
 }
 

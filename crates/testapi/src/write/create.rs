@@ -44,6 +44,7 @@ impl Turn<'_> {
         }
         let created = self.put(target, &mut object);
         self.after_change(target, None, &object);
+        self.core.recent.keep(&created, object);
         Ok(created)
     }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 use serve::{Object, Status};
 
 use super::{FieldValidation, WriteOptions, input};
-use crate::object::{Meta, typed};
+use crate::object::Meta;
 use crate::refusal::{FieldError, invalid, invalid_options, unsupported_media_type, unsupported_patch};
 use crate::turn::{Target, Turn};
 use crate::{go, patch};
@@ -102,8 +102,8 @@ impl Turn<'_> {
             return self.apply(target, config, options);
         }
         let existing = target.current().ok_or_else(|| target.not_found())?;
-        let before = typed(&target.resource, &existing);
-        let mut object = before.clone();
+        let before = self.core.recent.typed(&target.resource, &existing);
+        let mut object = Value::clone(&before);
         apply_to(&mut object, target, patch)?;
         patch.check_values(target, &object)?;
         self.warnings.borrow_mut().extend(patch.check_fields(target, &object, options)?);
@@ -123,11 +123,11 @@ impl Turn<'_> {
     ) -> Result<(Arc<Object>, bool), Status> {
         input::check_applied_type(target, config)?;
         let existing = target.current();
-        let before = existing.as_ref().map(|existing| typed(&target.resource, existing));
+        let before = existing.as_ref().map(|existing| self.core.recent.typed(&target.resource, existing));
         if before.is_none() && target.status {
             return Err(target.not_found());
         }
-        let object = self.applied(target, before.as_ref(), config, options)?;
+        let object = self.applied(target, before.as_deref(), config, options)?;
         input::check_name(target, &object)?;
         input::check_namespace(target, &object)?;
         match (existing, before) {

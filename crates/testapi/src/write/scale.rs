@@ -9,7 +9,7 @@ use super::WriteOptions;
 use super::patch::{Patch, apply_to};
 use crate::definitions::ScalePaths;
 use crate::managed::Scaling;
-use crate::object::{Meta, set_pointer, typed};
+use crate::object::{Meta, set_pointer};
 use crate::refusal::modified;
 use crate::store::decode;
 use crate::turn::{Target, Turn};
@@ -102,8 +102,8 @@ impl Turn<'_> {
     ) -> Result<Arc<Object>, Status> {
         let paths = paths(target)?;
         let replicas = scale["spec"]["replicas"].as_i64().unwrap_or(0);
-        let before = typed(&target.resource, existing);
-        let mut object = before.clone();
+        let before = self.core.recent.typed(&target.resource, existing);
+        let mut object = Value::clone(&before);
         set_pointer(&mut object, &paths.spec, replicas.into());
         let options = WriteOptions { subresource: Some("scale".into()), applied: true, ..options.clone() };
         let scaling = match replicas {

@@ -7,7 +7,7 @@ use serve::{Object, Status};
 
 use super::create::drop_empty;
 use super::{WriteOptions, input, names};
-use crate::object::{Meta, metadata_mut, set, set_type, typed};
+use crate::object::{Meta, metadata_mut, set, set_type};
 use crate::refusal::{FieldError, conflict, invalid, modified, unknown};
 use crate::store::encode;
 use crate::turn::{Target, Turn};
@@ -35,7 +35,7 @@ impl Turn<'_> {
             }
             return Err(target.not_found());
         };
-        let before = typed(&target.resource, &existing);
+        let before = self.core.recent.typed(&target.resource, &existing);
         let (asked, uid) = (Meta(&object).uid(), Meta(&before).uid());
         if !asked.is_empty() && asked != uid {
             return Err(uid_precondition(target, asked, uid));
@@ -82,6 +82,7 @@ impl Turn<'_> {
         }
         let changed = self.put(target, &mut object);
         self.after_change(target, Some(before), &object);
+        self.core.recent.keep(&changed, object);
         Ok(changed)
     }
 

@@ -2,6 +2,7 @@
 
 use http::StatusCode;
 use serde_json::{Value, json};
+use testapi::Gvr;
 
 use crate::fixture::{Server, with};
 
@@ -169,7 +170,7 @@ fn a_deleted_definition_takes_its_objects_along() {
     let cleanup = "customresourcecleanup.apiextensions.k8s.io";
     assert_eq!(answer["metadata"]["finalizers"], json!([cleanup]));
     assert_eq!(server.get(&format!("{FOOS}/a")).code, 404);
-    let collection = server.api.collection(&testapi::Gvr::new("x.io/v1", "foos")).unwrap();
+    let collection = server.api.collection(&Gvr::new("x.io/v1", "foos")).unwrap();
     let mut events = collection.events(server.api.revision()).unwrap();
     server.merge(&format!("{FOOS}/held"), json!({ "metadata": { "finalizers": null } })).expect(200);
     assert_eq!(server.get(&format!("{DEFINITIONS}/foos.x.io")).code, 404);
@@ -188,8 +189,25 @@ fn several_versions_are_the_same_objects() {
     both["spec"]["versions"].as_array_mut().unwrap().push(other);
     server.post(DEFINITIONS, both).expect(201);
     server.post(FOOS, foo("a", json!({ "replicas": 1 }))).expect(201);
-    let old = server.get("/apis/x.io/v1beta1/namespaces/default/foos/a").expect(200);
+    let path = "/apis/x.io/v1beta1/namespaces/default/foos/a";
+    let old = server.get(path).expect(200);
     assert_eq!((&old["apiVersion"], &old["spec"]["replicas"]), (&json!("x.io/v1beta1"), &json!(1)));
+    let old = server.merge(path, json!({ "spec": { "replicas": 2 } })).expect(200);
+    assert_eq!((&old["apiVersion"], &old["spec"]["replicas"]), (&json!("x.io/v1beta1"), &json!(2)));
+}
+
+/// Not every fraction is read as it was written.
+#[test]
+fn an_object_that_is_written_as_it_was_read_stays_as_it_is_whatever_its_numbers_are() {
+    let server = server();
+    let foos = Gvr::new("x.io/v1", "foos");
+    let mut made = server.post(FOOS, foo("a", json!({ "replicas": 1 }))).expect(201);
+    let mut random = fastrand::Rng::with_seed(1);
+    let numbers = (0..100).map(|_| f64::from_bits(random.u64(..))).filter(|number| number.is_finite());
+    made["status"] = json!({ "numbers": numbers.collect::<Vec<_>>() });
+    server.api.update_status(&foos, made).unwrap();
+    let read = server.api.get(&foos, "default", "a").unwrap();
+    assert_eq!(server.api.update_status(&foos, read.clone()).unwrap(), read);
 }
 
 #[test]

@@ -21,9 +21,10 @@ use crate::tree::File;
 /// reconciliations the rest. An operator from an empty folder (events in testapi, a lease that is given up in time) took 100. Two more attacks
 /// took 450: comparisons with a bound, manifests in more comments, more parts of values. One reading of the history for all sinks, and numbers of
 /// YAML as they are written, took 130 after former ways to compare and to list had gone. An eighth attack on kubediff took 350: gaps that last
-/// until the slowest list, objects that a configuration leaves out, resources that are not watched at present. A change that deletes code lowers it; a change
+/// until the slowest list, objects that a configuration leaves out, resources that are not watched at present. Rehearsals with a quarter less work,
+/// by a server that keeps the objects parsed that it has read or written last, took 55. A change that deletes code lowers it; a change
 /// that raises it says why the capability is worth the lines.
-const BUDGET: usize = 140_690;
+const BUDGET: usize = 140_745;
 
 /// Generated files have a folder of this name. People neither review nor change them.
 const GENERATED: &str = "/generated/";
