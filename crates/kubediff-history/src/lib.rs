@@ -66,7 +66,7 @@ pub use record::{
     ChangeRecord, Gap, Gvk, Incarnation, Manager, Number, ObjectId, Origin, Record, Scrubbed, Verb, Version,
 };
 pub use report::{
-    Checked, Cluster, DeadLetter, Ids, Lost, Plan, Records, Retained, Retention, Scrub, Settings, Settled,
-    Sink, Size, State, StateCursor,
+    Checked, Cluster, DeadLetter, Ids, Lost, Plan, Present, Records, Retained, Retention, Scrub, Settings,
+    Settled, Sink, Size, State, StateCursor,
 };
 pub use sqlite::{History, Reader};

@@ -205,6 +205,16 @@ pub struct State {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StateCursor(pub(crate) i64);
 
+/// An object that was there at one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Present {
+    /// Its namespace, unless it is cluster-scoped.
+    pub namespace: Option<String>,
+    /// Its name.
+    pub name: String,
+    pub(crate) id: i64,
+}
+
 /// The result of a check of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Checked {

@@ -33,8 +33,8 @@ use crate::filter::{At, Filter, Page, Scope};
 use crate::mask::Mask;
 use crate::record::{Gap, Gvk, Incarnation, Number, Version};
 use crate::report::{
-    Checked, Cluster, DeadLetter, Ids, Plan, Records, Retained, Retention, Scrub, Settings, Settled, Sink,
-    Size, State, StateCursor,
+    Checked, Cluster, DeadLetter, Ids, Plan, Present, Records, Retained, Retention, Scrub, Settings, Settled,
+    Sink, Size, State, StateCursor,
 };
 use codec::Codec;
 use fault::{Fault, Outcome};
@@ -429,6 +429,25 @@ impl Reader {
         self.at_once(|connection, codec, lens| {
             states::state(connection, codec, lens, scope, at, (cursor, limit))
         })
+    }
+
+    /// The objects of a scope at a time, or now, by namespace and name, without their contents: [`Reader::states`] reads these, some at a
+    /// time.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn present(&mut self, scope: &Scope, at: Option<Timestamp>) -> Result<Vec<Present>, Error> {
+        self.at_once(|connection, _, _| states::present(connection, scope, at))
+    }
+
+    /// The states of objects at the time at which they were present, without those that retention has removed since.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn states(&mut self, objects: &[Present], at: Option<Timestamp>) -> Result<Vec<Version>, Error> {
+        self.at_once(|connection, codec, lens| states::of(connection, codec, lens, objects, at))
     }
 
     /// The authors of each field of an incarnation. `fields_of` lists the fields of an object; it leaves out

@@ -17,7 +17,7 @@ use tokio::net::TcpStream;
 use crate::args::{StatusArgs, StatusOutput};
 use crate::config::{Secret, SecretError};
 use crate::exit::Exit;
-use crate::text::table::table;
+use crate::text::table::Table;
 use crate::text::terminal::escape;
 
 /// The daemon answers at once, or not at all.
@@ -154,6 +154,9 @@ fn text(status: &Value) -> String {
 fn add<const COLUMNS: usize>(out: &mut String, heads: [&str; COLUMNS], rows: &[Vec<String>]) {
     if !rows.is_empty() {
         out.push('\n');
-        out.push_str(&table(Some(&heads.map(str::to_owned)), rows));
+        let mut table = Table::default();
+        table.row(heads);
+        rows.iter().for_each(|row| table.row(row));
+        out.push_str(&table.text());
     }
 }

@@ -18,7 +18,7 @@ use crate::body::Body;
 use crate::filter::{Filter, Order, Page, Scope};
 use crate::mask::{self, Mask};
 use crate::record::{ChangeRecord, Gap, Gvk, Number, ObjectId, Origin, Record, Scrubbed, Verb, Version};
-use crate::report::{DeadLetter, Ids, Records, Sink, Size};
+use crate::report::{DeadLetter, Ids, Present, Records, Sink, Size};
 
 /// The most records of one page.
 pub(super) const MOST: usize = 10_000;
@@ -493,25 +493,65 @@ impl Chosen {
         after: i64,
         limit: usize,
     ) -> Outcome<Vec<i64>> {
-        let mut conditions = Conditions::default();
-        conditions.compare("id > ", after);
-        if let Some(kinds) = &self.kinds {
-            let families = format!("SELECT family FROM kinds WHERE id{}", in_list(kinds));
-            conditions.and(&format!("family IN ({families})"));
-        }
-        if let Some(namespace) = self.namespace {
-            conditions.compare("namespace = ", namespace);
-        }
-        if let Some(name) = &scope.name {
-            conditions.compare("name = ", name.clone());
-        }
-        if let Some(uid) = &scope.uid {
-            conditions.compare("uid = ", uid.clone());
-        }
-        let sql = format!("SELECT id FROM objects{} ORDER BY id LIMIT {limit}", conditions.text);
+        let mut conditions = self.on_objects(scope);
+        conditions.compare("o.id > ", after);
+        let sql = format!("SELECT o.id FROM objects o{} ORDER BY o.id LIMIT {limit}", conditions.text);
         let mut statement = connection.prepare_cached(&sql)?;
         let ids = statement.query_map(params_from_iter(conditions.parameters), |row| row.get(0))?;
         Ok(ids.collect::<Result<_, _>>()?)
+    }
+
+    /// The objects that were there when this record was the last one, or are there now, by namespace and name.
+    pub(super) fn present(
+        &self,
+        connection: &Connection,
+        scope: &Scope,
+        last: Option<i64>,
+    ) -> Outcome<Vec<Present>> {
+        let mut conditions = self.on_objects(scope);
+        match last {
+            None => {
+                conditions.and("o.ended IS NULL");
+            }
+            Some(last) => {
+                conditions.and(&format!("(o.ended IS NULL OR o.ended > {last})"));
+                // An object that was deleted and came back has one row.
+                conditions.and(&format!(
+                    "(SELECT v.verb FROM versions v WHERE v.object = o.id AND v.number <= {last}
+                     ORDER BY v.number DESC LIMIT 1) <> {}",
+                    verb_code(Verb::Deleted)
+                ));
+            }
+        }
+        let sql = format!(
+            "SELECT o.id, n.name, o.name FROM objects o LEFT JOIN namespaces n ON n.id = o.namespace{}
+             ORDER BY n.name, o.name, o.id",
+            conditions.text
+        );
+        let mut statement = connection.prepare(&sql)?;
+        let present = statement.query_map(params_from_iter(conditions.parameters), |row| {
+            Ok(Present { id: row.get(0)?, namespace: row.get(1)?, name: row.get(2)? })
+        })?;
+        Ok(present.collect::<Result<_, _>>()?)
+    }
+
+    /// The conditions for an object `o`.
+    fn on_objects(&self, scope: &Scope) -> Conditions {
+        let mut conditions = Conditions::default();
+        if let Some(kinds) = &self.kinds {
+            let families = format!("SELECT family FROM kinds WHERE id{}", in_list(kinds));
+            conditions.and(&format!("o.family IN ({families})"));
+        }
+        if let Some(namespace) = self.namespace {
+            conditions.compare("o.namespace = ", namespace);
+        }
+        if let Some(name) = &scope.name {
+            conditions.compare("o.name = ", name.clone());
+        }
+        if let Some(uid) = &scope.uid {
+            conditions.compare("o.uid = ", uid.clone());
+        }
+        conditions
     }
 }
 

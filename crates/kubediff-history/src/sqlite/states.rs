@@ -12,7 +12,7 @@ use super::read::{Chosen, HEAD, Lens, MOST, VersionRow, complete_since, id, numb
 use super::write::verb_code;
 use crate::filter::{At, Scope};
 use crate::record::{Incarnation, Number, Verb, Version};
-use crate::report::{State, StateCursor};
+use crate::report::{Present, State, StateCursor};
 
 pub(super) fn incarnations(connection: &Connection, scope: &Scope) -> Outcome<Vec<Incarnation>> {
     let Some(chosen) = Chosen::find(connection, scope)? else { return Ok(Vec::new()) };
@@ -110,28 +110,50 @@ pub(super) fn version(
             let sql = "SELECT max(number) FROM versions WHERE object = ?1 AND rv = ?2";
             connection.query_row(sql, params![object, rv], |row| row.get(0))?
         }
-        At::Time(time) => match is_newest_at(connection, object, *time)? {
-            true => return newest(connection, codec, lens, object),
-            false => number_at(connection, object, *time)?,
-        },
+        At::Time(time) => {
+            let Some(instant) = Instant::at(connection, *time)? else { return Ok(None) };
+            if is_newest_at(connection, object, instant.time)? {
+                return newest(connection, codec, lens, object);
+            }
+            number_at(connection, object, instant)?
+        }
     };
     let Some(number) = number else { return Ok(None) };
     let body = codec.body(connection, number)?;
     Ok(Some(head(connection, number)?.version(connection, codec, lens, body)?))
 }
 
-fn number_at(connection: &Connection, object: i64, time: Timestamp) -> Outcome<Option<i64>> {
-    let sql =
-        "SELECT number FROM versions WHERE object = ?1 AND observed_at <= ?2 ORDER BY number DESC LIMIT 1";
-    let at = params![object, time.as_microsecond()];
-    Ok(connection.prepare_cached(sql)?.query_row(at, |row| row.get(0)).optional()?)
+/// A moment: the records up to a number, and the noise up to a time.
+#[derive(Clone, Copy)]
+struct Instant {
+    last: i64,
+    time: i64,
+}
+
+impl Instant {
+    /// The last version that was there at a time; `None` before the first one. Later versions are not earlier, but where a clock had been
+    /// hours ahead, or an older program wrote: then it is the last of those that follow each other until then.
+    fn at(connection: &Connection, time: Timestamp) -> Outcome<Option<Self>> {
+        let time = time.as_microsecond();
+        let sql = "SELECT number FROM versions WHERE observed_at <= ?1 ORDER BY observed_at DESC, number DESC LIMIT 1";
+        let last = connection.prepare_cached(sql)?.query_row([time], |row| row.get::<_, i64>(0)).optional()?;
+        let Some(last) = last else { return Ok(None) };
+        let sql = "SELECT number FROM versions WHERE number > ?1 AND +observed_at > ?2 ORDER BY number LIMIT 1";
+        let next = connection.prepare_cached(sql)?.query_row([last, time], |row| row.get::<_, i64>(0));
+        Ok(Some(Self { last: next.optional()?.map_or(i64::MAX, |next| next - 1), time }))
+    }
+}
+
+fn number_at(connection: &Connection, object: i64, instant: Instant) -> Outcome<Option<i64>> {
+    let sql = "SELECT max(number) FROM versions WHERE object = ?1 AND number <= ?2";
+    Ok(connection.prepare_cached(sql)?.query_row([object, instant.last], |row| row.get(0))?)
 }
 
 /// Whether the current state, which noise has led to, is of this time or earlier.
-fn is_newest_at(connection: &Connection, object: i64, time: Timestamp) -> Outcome<bool> {
+fn is_newest_at(connection: &Connection, object: i64, time: i64) -> Outcome<bool> {
     let sql = "SELECT state_at <= ?2 FROM objects WHERE id = ?1 AND state_at IS NOT NULL";
-    let at = params![object, time.as_microsecond()];
-    Ok(connection.prepare_cached(sql)?.query_row(at, |row| row.get(0)).optional()?.unwrap_or(false))
+    let newest = connection.prepare_cached(sql)?.query_row([object, time], |row| row.get(0));
+    Ok(newest.optional()?.unwrap_or(false))
 }
 
 /// The current state, which noise may have changed since the newest version.
@@ -186,6 +208,13 @@ pub(super) fn state(
     let limit = limit.clamp(1, MOST);
     let mut state = State { objects: Vec::new(), next: None, complete_since: complete_since(connection)? };
     let Some(chosen) = Chosen::find(connection, scope)? else { return Ok(state) };
+    let at = match at {
+        None => None,
+        Some(at) => match Instant::at(connection, at)? {
+            None => return Ok(state),
+            instant => instant,
+        },
+    };
     let mut after = after.map_or(0, |cursor| cursor.0);
     loop {
         let ids = chosen.objects(connection, scope, after, limit)?;
@@ -203,22 +232,54 @@ pub(super) fn state(
     }
 }
 
+/// The objects that were there at a time, or are there now.
+pub(super) fn present(
+    connection: &Connection,
+    scope: &Scope,
+    at: Option<Timestamp>,
+) -> Outcome<Vec<Present>> {
+    let Some(chosen) = Chosen::find(connection, scope)? else { return Ok(Vec::new()) };
+    let Some(at) = at else { return chosen.present(connection, scope, None) };
+    let Some(instant) = Instant::at(connection, at)? else { return Ok(Vec::new()) };
+    chosen.present(connection, scope, Some(instant.last))
+}
+
+/// The states of these objects at a time, or now.
+pub(super) fn of(
+    connection: &Connection,
+    codec: &mut Codec,
+    lens: &Lens,
+    objects: &[Present],
+    at: Option<Timestamp>,
+) -> Outcome<Vec<Version>> {
+    let instant = at.map(|at| Instant::at(connection, at)).transpose()?.flatten();
+    if at.is_some() && instant.is_none() {
+        return Ok(Vec::new());
+    }
+    let mut found = Vec::with_capacity(objects.len());
+    for object in objects {
+        found.extend(object_at(connection, codec, lens, object.id, instant)?);
+    }
+    Ok(found)
+}
+
 fn object_at(
     connection: &Connection,
     codec: &mut Codec,
     lens: &Lens,
     object: i64,
-    at: Option<Timestamp>,
+    at: Option<Instant>,
 ) -> Outcome<Option<Version>> {
-    let sql = "SELECT ended_at FROM objects WHERE id = ?1";
-    let ended: Option<i64> = connection.prepare_cached(sql)?.query_row([object], |row| row.get(0))?;
+    let sql = "SELECT ended FROM objects WHERE id = ?1";
+    let ended = connection.prepare_cached(sql)?.query_row([object], |row| row.get::<_, Option<i64>>(0));
+    let Some(ended) = ended.optional()? else { return Ok(None) };
     let Some(at) = at else {
         return if ended.is_some() { Ok(None) } else { newest(connection, codec, lens, object) };
     };
-    if ended.is_some_and(|ended| ended <= at.as_microsecond()) {
+    if ended.is_some_and(|ended| ended <= at.last) {
         return Ok(None);
     }
-    if is_newest_at(connection, object, at)? {
+    if is_newest_at(connection, object, at.time)? {
         return newest(connection, codec, lens, object);
     }
     let Some(number) = number_at(connection, object, at)? else { return Ok(None) };

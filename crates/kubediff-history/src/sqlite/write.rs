@@ -22,9 +22,18 @@ const RECENT_ENTRY: usize = 300;
 /// A part of an object that is at least as long is stored once, however many versions begin with it.
 const SHARED_LEAST: usize = 1_024;
 
+/// A clock that is set back by more than this is a gap, in microseconds.
+const SET_BACK: i64 = 1_000_000;
+/// A clock that is set back by more than this was wrong before, and not now.
+const WRONG: i64 = 3_600 * 1_000_000;
+
 /// Writes batches, and remembers of the file what that needs. After a failure it is loaded again.
 pub(super) struct BatchWriter {
     next: i64,
+    /// The time of the last version, or of noise after it.
+    latest: i64,
+    /// Whether the clock is behind it, and that is recorded.
+    is_set_back: bool,
     names: Names,
     pub(super) codec: Codec,
     recent: Recent<(i64, String), Known>,
@@ -57,7 +66,10 @@ impl BatchWriter {
         codec.prepare(connection)?;
         let next =
             connection.query_row("SELECT value FROM meta WHERE name = 'next'", [], |row| row.get(0))?;
-        Ok(Self { next, names: Names::new(), codec, recent: Recent::new(RECENT) })
+        let latest = "SELECT observed_at FROM versions ORDER BY number DESC LIMIT 1";
+        let latest = connection.query_row(latest, [], |row| row.get(0)).optional()?.unwrap_or(i64::MIN);
+        let recent = Recent::new(RECENT);
+        Ok(Self { next, latest, is_set_back: false, names: Names::new(), codec, recent })
     }
 
     /// The number of the last record.
@@ -85,10 +97,8 @@ impl BatchWriter {
             match entry {
                 Entry::Observation(observation) => self.observe(&transaction, observation)?,
                 Entry::Gap { from, to, resource, reason } => {
-                    let sql = "INSERT INTO gaps (number, from_at, to_at, resource, reason) VALUES (?1, ?2, ?3, ?4, ?5)";
-                    let (from, to) = (from.as_microsecond(), to.as_microsecond());
-                    let number = self.number();
-                    transaction.prepare_cached(sql)?.execute(params![number, from, to, resource, reason])?;
+                    let time = (from.as_microsecond(), to.as_microsecond());
+                    self.gap(&transaction, time, resource.as_deref(), reason)?;
                 }
             }
         }
@@ -127,6 +137,32 @@ impl BatchWriter {
         Ok(transaction.commit()?)
     }
 
+    fn gap(
+        &mut self,
+        connection: &Connection,
+        (from, to): (i64, i64),
+        resource: Option<&str>,
+        reason: &str,
+    ) -> Outcome<()> {
+        let sql = "INSERT INTO gaps (number, from_at, to_at, resource, reason) VALUES (?1, ?2, ?3, ?4, ?5)";
+        let number = self.number();
+        connection.prepare_cached(sql)?.execute(params![number, from, to, resource, reason])?;
+        Ok(())
+    }
+
+    /// The time of what was observed at this time: never before the last version, so that each time is a place in the log.
+    fn time(&mut self, connection: &Connection, observed_at: i64) -> Outcome<i64> {
+        let back = self.latest.saturating_sub(observed_at);
+        let is_set_back = back > SET_BACK;
+        if is_set_back && !self.is_set_back {
+            let reason = format!("the clock was set back by {} s", back / 1_000_000);
+            self.gap(connection, (observed_at, self.latest), None, &reason)?;
+        }
+        self.is_set_back = is_set_back && back <= WRONG;
+        self.latest = if back > WRONG { observed_at } else { observed_at.max(self.latest) };
+        Ok(self.latest)
+    }
+
     fn number(&mut self) -> i64 {
         // Versions and gaps share one sequence, which keeps the order of the batch.
         self.next += 1;
@@ -146,12 +182,15 @@ impl BatchWriter {
         let kind = self.names.kind(connection, object)?;
         let key = (kind.family, object.uid.clone());
         let known = self.known(connection, &key)?;
+        let at = self.time(connection, observation.record.observed_at.as_microsecond())?;
         match (observation.what, known) {
-            (What::Known | What::Noise, Some(known)) => self.noise(connection, observation, key, known),
+            (What::Known | What::Noise, Some(known)) => self.noise(connection, observation, at, key, known),
             // Nothing is known that this could differ from, so the history of the object begins here.
-            (What::Known | What::Noise, None) => self.version(connection, observation, kind, None, None),
+            (What::Known | What::Noise, None) => {
+                self.version(connection, observation, (at, kind), None, None)
+            }
             (What::Change, known) => {
-                self.version(connection, observation, kind, known, Some(&observation.record))
+                self.version(connection, observation, (at, kind), known, Some(&observation.record))
             }
         }
     }
@@ -186,6 +225,7 @@ impl BatchWriter {
         &mut self,
         connection: &Connection,
         observation: &Observation,
+        at: i64,
         key: (i64, String),
         known: Known,
     ) -> Outcome<()> {
@@ -199,7 +239,7 @@ impl BatchWriter {
         connection.prepare_cached(sql)?.execute(params![
             known.object,
             observation.record.rv.as_deref().unwrap_or_default(),
-            observation.record.observed_at.as_microsecond(),
+            at,
             bytes.len(),
             crc32fast::hash(bytes),
             delta
@@ -212,13 +252,12 @@ impl BatchWriter {
         &mut self,
         connection: &Connection,
         observation: &Observation,
-        kind: KindId,
+        (observed_at, kind): (i64, KindId),
         known: Option<Known>,
         change: Option<&ChangeRecord>,
     ) -> Outcome<()> {
         let number = self.number();
         let object = &observation.record.object;
-        let observed_at = observation.record.observed_at.as_microsecond();
         let namespace = self.names.namespace(connection, object.namespace.as_deref())?;
 
         // The details come first: the content is packed against them too, since they have the new values already.

@@ -29,6 +29,9 @@ pub(crate) struct Model {
     pub(crate) sinks: BTreeMap<String, (u64, u64)>,
     pub(crate) last: u64,
     pub(crate) complete_after: u64,
+    /// The time of the last observation, and whether the clock is behind it.
+    latest: Option<Timestamp>,
+    is_set_back: bool,
 }
 
 impl Row {
@@ -43,7 +46,27 @@ impl Row {
 }
 
 impl Model {
+    /// The writer is opened again.
+    pub(crate) fn reopened(&mut self) {
+        let last = self.rows().max_by_key(|row| row.number);
+        self.latest = last.map(|row| row.observation.record.observed_at);
+        self.is_set_back = false;
+    }
+
     pub(crate) fn observe(&mut self, observation: &Observation) {
+        let at = observation.record.observed_at;
+        let latest = self.latest.unwrap_or(at);
+        let back = latest.duration_since(at);
+        let is_set_back = back > SignedDuration::from_secs(1);
+        if is_set_back && !self.is_set_back {
+            self.last += 1;
+            let reason = format!("the clock was set back by {} s", back.as_secs());
+            self.gaps.push(Gap { number: Number(self.last), from: at, to: latest, resource: None, reason });
+        }
+        (self.latest, self.is_set_back) = (Some(latest.max(at)), is_set_back);
+        let mut observation = observation.clone();
+        observation.record.observed_at = latest.max(at);
+        let observation = &observation;
         let resource = observation.record.object.resource.clone();
         let key = (resource.clone(), observation.record.object.uid.clone());
         let is_live = self.objects.get(&key).is_some_and(|it| it.ended.is_none());
@@ -69,7 +92,8 @@ impl Model {
 
     /// In the batch after this number. One that goes on from another one of the batch makes that longer.
     pub(crate) fn gap(&mut self, batch: u64, from: Timestamp, to: Timestamp, reason: &str) {
-        let same = self.gaps.iter_mut().find(|gap| gap.number.0 > batch && gap.to == from);
+        let same = |gap: &&mut Gap| gap.number.0 > batch && gap.to == from && gap.reason == reason;
+        let same = self.gaps.iter_mut().find(same);
         if let Some(gap) = same {
             gap.to = to;
             return;

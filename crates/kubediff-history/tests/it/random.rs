@@ -54,6 +54,7 @@ fn play(seed: u64) {
                 let nobody = object("pods", None, "nobody", "");
                 batch.observe(play.observation(&nobody, known()));
                 assert!(matches!(history.commit(&batch), Err(Error::Invalid(_))));
+                play.model.reopened();
             }
             80..85 => {
                 let name = format!("sink {}", play.random.u8(..3));
@@ -83,6 +84,7 @@ fn play(seed: u64) {
             _ => {
                 drop(history);
                 history = open(&path);
+                play.model.reopened();
             }
         }
         play.compare(&mut reader, &format!("seed {seed}, step {step}"));

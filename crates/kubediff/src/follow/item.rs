@@ -198,8 +198,8 @@ impl Item for InboxItem {
 
     fn merge(&mut self, next: Self) {
         let (Self::Change(first), Self::Change(next)) = (self, next) else { return };
+        // The time stays that of the first: what waits behind it came later.
         first.merged += next.merged;
-        first.at = next.at;
         first.new = next.new;
         first.last = next.last;
         if next.origin == Origin::List {

@@ -16,7 +16,7 @@ use crate::model::managers;
 use crate::model::path::PathPattern;
 use crate::model::schema::Schemas;
 use crate::show::render::painter::{CYAN, DIM, PLAIN, Painter};
-use crate::text::table::table;
+use crate::text::table::Table;
 use crate::text::terminal::{cut, escape, flow, say, width, wrap};
 
 /// A value has at least this many columns in a table.
@@ -151,10 +151,11 @@ fn rows(blame: &Blame, columns: Option<usize>, zone: &TimeZone) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    let heads = ["FIELD", "VALUE", "SINCE", "MANAGER", "CHANGE", "BEFORE"].map(str::to_owned);
     let text = |values: usize| {
-        let cells: Vec<Vec<String>> = rows.iter().map(|row| row.cells(values)).collect();
-        table(Some(&heads), &cells)
+        let mut table = Table::default();
+        table.row(["FIELD", "VALUE", "SINCE", "MANAGER", "CHANGE", "BEFORE"]);
+        rows.iter().for_each(|row| table.row(row.cells(values)));
+        table.text()
     };
     let Some(columns) = columns else { return text(MOST) };
     let fits = |values: &usize| text(*values).lines().all(|line| width(line) <= columns);

@@ -1,14 +1,14 @@
 //! `kubediff get`.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
-use kube_table::{Columns, Resource, Table, builtin};
-use kubediff_history::{Gvk, Reader, Version};
-use serde_json::{Value, json};
+use kube_table::{Columns, Resource, Table as Printer, builtin};
+use kubediff_history::{Gvk, ObjectId, Present, Reader, Version};
 
 use super::args::{GetArgs, ObjectFormat};
 use super::error::QueryError;
@@ -18,7 +18,7 @@ use super::output::Output;
 use super::period::{covered, date_and_time, doubts, nothing};
 use super::stored;
 use crate::show::render::{json_pretty, yaml};
-use crate::text::table::table;
+use crate::text::table::Table;
 use crate::text::terminal::{escape, say};
 
 /// Objects that are read at once.
@@ -32,22 +32,18 @@ pub(super) fn run(args: &GetArgs, now: &Zoned) -> Result<(), QueryError> {
         return Err(QueryError::Period("--at is in the future: nothing is known of it".to_owned()));
     }
     let target = Target::read(&mut reader, &args.target, args.namespaces.one())?;
-    let objects = objects(&mut reader, &target, at)?;
+    let objects = reader.present(&target.scope, at)?;
     let when = at.map(|at| format!(" at {}", date_and_time(at, zone))).unwrap_or_default();
     if objects.is_empty() && target.scope.name.is_some() {
         return Err(absent(&mut reader, &target, at, zone));
     }
-    let text = match args.output {
-        ObjectFormat::Table | ObjectFormat::Wide => {
-            tables(&mut reader, &objects, args, (at, now.timestamp()))?
-        }
-        ObjectFormat::Name => objects.iter().map(|version| name(version) + "\n").collect(),
-        ObjectFormat::Yaml => yaml(&list(&objects, &target, args))?,
-        ObjectFormat::Json => json_pretty(&list(&objects, &target, args))?,
-    };
-    let mut output = Output::whole();
-    output.text(&text)?;
-    output.finish()?;
+    let mut answer = Answer { reader: &mut reader, objects: &objects, at, output: Output::whole() };
+    match args.output {
+        ObjectFormat::Table | ObjectFormat::Wide => answer.tables(args, now.timestamp())?,
+        ObjectFormat::Name => answer.names()?,
+        ObjectFormat::Yaml | ObjectFormat::Json => answer.manifests(args, target.scope.name.is_some())?,
+    }
+    answer.output.finish()?;
     if objects.is_empty() {
         say(&format!("no {target} found{when}; {}", covered(&mut reader, zone)?));
     }
@@ -75,24 +71,6 @@ fn absent(reader: &mut Reader, target: &Target, at: Option<Timestamp>, zone: &Ti
     nothing(reader, what, zone)
 }
 
-/// The objects of a kind at a time, by namespace and name.
-fn objects(reader: &mut Reader, target: &Target, at: Option<Timestamp>) -> Result<Vec<Version>, QueryError> {
-    let (mut objects, mut cursor) = (Vec::new(), None);
-    loop {
-        let state = reader.state(&target.scope, at, cursor, PAGE)?;
-        objects.extend(state.objects);
-        cursor = state.next;
-        if cursor.is_none() {
-            break;
-        }
-    }
-    objects.sort_by(|a, b| {
-        let key = |version: &Version| (version.object.namespace.clone(), version.object.name.clone());
-        key(a).cmp(&key(b))
-    });
-    Ok(objects)
-}
-
 /// `deployment.apps/cart`.
 fn name(version: &Version) -> String {
     let Gvk { group, kind, .. } = &version.object.gvk;
@@ -101,48 +79,129 @@ fn name(version: &Version) -> String {
     escape(&text).into_owned()
 }
 
-/// One object, or a list as kubectl makes it.
-fn list(objects: &[Version], target: &Target, args: &GetArgs) -> Value {
-    let mut items: Vec<Value> =
-        objects.iter().map(|version| stored::shown(version, args.show_managed_fields)).collect();
-    match items.as_mut_slice() {
-        [one] if target.scope.name.is_some() => one.take(),
-        _ => json!({"apiVersion": "v1", "kind": "List", "metadata": {"resourceVersion": ""}, "items": items}),
+/// An answer on its way. It takes its objects some at a time: all of them may be more than the memory.
+struct Answer<'a> {
+    reader: &'a mut Reader,
+    objects: &'a [Present],
+    at: Option<Timestamp>,
+    output: Output,
+}
+
+impl Answer<'_> {
+    fn each(
+        &mut self,
+        mut take: impl FnMut(&mut Reader, &mut Output, &Version) -> Result<(), QueryError>,
+    ) -> Result<(), QueryError> {
+        for page in self.objects.chunks(PAGE) {
+            for version in self.reader.states(page, self.at)? {
+                take(self.reader, &mut self.output, &version)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn names(&mut self) -> Result<(), QueryError> {
+        self.each(|_, output, version| Ok(output.text(&(name(version) + "\n"))?))
+    }
+
+    /// One object, or a list as kubectl makes it.
+    fn manifests(&mut self, args: &GetArgs, has_name: bool) -> Result<(), QueryError> {
+        let text = |version: &Version| {
+            let object = stored::shown(version, args.show_managed_fields);
+            if args.output == ObjectFormat::Yaml { yaml(&object) } else { json_pretty(&object) }
+        };
+        if has_name && self.objects.len() == 1 {
+            return self.each(|_, output, version| Ok(output.text(&text(version)?)?));
+        }
+        let Frame { head, item, further, between, end, none } =
+            if args.output == ObjectFormat::Yaml { YAML } else { JSON };
+        if self.objects.is_empty() {
+            return Ok(self.output.text(none)?);
+        }
+        self.output.text(head)?;
+        let mut is_first = true;
+        self.each(|_, output, version| {
+            if !std::mem::take(&mut is_first) {
+                output.text(between)?;
+            }
+            for (at, line) in text(version)?.lines().enumerate() {
+                // The end of a text in YAML may be empty lines.
+                let before = if at == 0 { item } else { further };
+                output.text(if line.is_empty() { "\n" } else { before })?;
+                output.text(line)?;
+            }
+            Ok(())
+        })?;
+        Ok(self.output.text(end)?)
+    }
+
+    /// A table for each version of the kind. Times in it are seen from then, or from now.
+    fn tables(&mut self, args: &GetArgs, now: Timestamp) -> Result<(), QueryError> {
+        let (at, mut by_kind) = (self.at, BTreeMap::new());
+        self.each(|reader, _, version| {
+            let Version { object, .. } = version;
+            let (printer, rows) = match by_kind.entry(object.gvk.clone()) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => {
+                    let resource = resource(reader, &object.gvk, &object.resource, at)?;
+                    let printer = Printer::of(&resource, args.output == ObjectFormat::Wide);
+                    let mut rows = Table::default();
+                    if !args.no_headers {
+                        let namespace = has_namespace(args, object).then(|| "NAMESPACE".to_owned());
+                        rows.row(namespace.into_iter().chain(printer.heads().iter().map(|head| shown(head))));
+                    }
+                    new.insert((printer, rows))
+                }
+            };
+            let cells = printer.row(&stored::object(version), SystemTime::from(at.unwrap_or(now)));
+            let namespace = object.namespace.clone().filter(|_| has_namespace(args, object));
+            rows.row(namespace.into_iter().chain(cells).map(|cell| shown(&cell)));
+            Ok(())
+        })?;
+        for (at, (_, rows)) in by_kind.values().enumerate() {
+            if at > 0 {
+                self.output.text("\n")?;
+            }
+            for line in rows.lines() {
+                self.output.text(&line)?;
+            }
+        }
+        Ok(())
     }
 }
 
-/// A table for each version of the kind. Times in it are seen from `at`, or now.
-fn tables(
-    reader: &mut Reader,
-    objects: &[Version],
-    args: &GetArgs,
-    (at, now): (Option<Timestamp>, Timestamp),
-) -> Result<String, QueryError> {
-    let mut by_kind: BTreeMap<&Gvk, Vec<&Version>> = BTreeMap::new();
-    for version in objects {
-        by_kind.entry(&version.object.gvk).or_default().push(version);
-    }
-    let mut text = String::new();
-    for (gvk, versions) in by_kind {
-        let Some(first) = versions.first() else { continue };
-        let resource = resource(reader, gvk, &first.object.resource, at)?;
-        let printer = Table::of(&resource, args.output == ObjectFormat::Wide);
-        let has_namespace = args.namespaces.one().is_none() && first.object.namespace.is_some();
-        let row = |version: &&Version| {
-            let cells = printer.row(&stored::object(version), SystemTime::from(at.unwrap_or(now)));
-            let namespace = version.object.namespace.clone().filter(|_| has_namespace);
-            namespace.into_iter().chain(cells).map(|cell| shown(&cell)).collect::<Vec<String>>()
-        };
-        let rows: Vec<Vec<String>> = versions.iter().map(row).collect();
-        let namespace = has_namespace.then(|| "NAMESPACE".to_owned());
-        let heads: Vec<String> =
-            namespace.into_iter().chain(printer.heads().iter().map(|head| shown(head))).collect();
-        if !text.is_empty() {
-            text.push('\n');
-        }
-        text.push_str(&table((!args.no_headers).then_some(heads.as_slice()), &rows));
-    }
-    Ok(text)
+/// The texts around the items of a list: before all, before the first and each further line of one, between two, after all; and a list
+/// without any.
+struct Frame {
+    head: &'static str,
+    item: &'static str,
+    further: &'static str,
+    between: &'static str,
+    end: &'static str,
+    none: &'static str,
+}
+
+const YAML: Frame = Frame {
+    head: "apiVersion: v1\nitems:\n",
+    item: "- ",
+    further: "\n  ",
+    between: "\n",
+    end: "\nkind: List\nmetadata:\n  resourceVersion: \"\"\n",
+    none: "apiVersion: v1\nitems: []\nkind: List\nmetadata:\n  resourceVersion: \"\"\n",
+};
+
+const JSON: Frame = Frame {
+    head: "{\n  \"apiVersion\": \"v1\",\n  \"items\": [\n",
+    item: "    ",
+    further: "\n    ",
+    between: ",\n",
+    end: "\n  ],\n  \"kind\": \"List\",\n  \"metadata\": {\n    \"resourceVersion\": \"\"\n  }\n}\n",
+    none: "{\n  \"apiVersion\": \"v1\",\n  \"items\": [],\n  \"kind\": \"List\",\n  \"metadata\": {\n    \"resourceVersion\": \"\"\n  }\n}\n",
+};
+
+/// Whether the rows of a table name namespaces.
+fn has_namespace(args: &GetArgs, object: &ObjectId) -> bool {
+    args.namespaces.one().is_none() && object.namespace.is_some()
 }
 
 /// The first line of a text, as kubectl shows it, made safe for a terminal.

@@ -9,7 +9,7 @@ use super::args::{BlameFormat, Maintain};
 use super::error::QueryError;
 use super::output::Output;
 use super::period::{date_and_time, end};
-use crate::text::table::table;
+use crate::text::table::Table;
 use crate::text::terminal::{escape, thousands};
 
 pub(super) fn run(args: &Maintain, now: &Zoned) -> Result<(), QueryError> {
@@ -100,18 +100,19 @@ fn stats(
         ("newest", time(newest)),
         ("watched until", time(watched_until)),
     ];
-    let rows: Vec<Vec<String>> =
-        rows.into_iter().map(|(name, value)| vec![name.to_owned(), escape(&value).into_owned()]).collect();
-    output.text(&table(None, &rows))?;
+    let mut table = Table::default();
+    rows.iter().for_each(|(name, value)| table.row([*name, &*escape(value)]));
+    output.text(&table.text())?;
     if !sinks.is_empty() {
-        let heads = ["SINK", "POSITION", "BEHIND", "LOST", "DEAD"].map(str::to_owned);
-        let row = |(sink, behind): &(kubediff_history::Sink, u64)| {
+        let mut table = Table::default();
+        table.row(["SINK", "POSITION", "BEHIND", "LOST", "DEAD"]);
+        for (sink, behind) in &sinks {
             let name = escape(&sink.name).into_owned();
-            vec![name, format!("#{}", sink.position), number(*behind), number(sink.lost), number(sink.dead)]
-        };
-        let rows: Vec<Vec<String>> = sinks.iter().map(row).collect();
+            let position = format!("#{}", sink.position);
+            table.row([name, position, number(*behind), number(sink.lost), number(sink.dead)]);
+        }
         output.text("\n")?;
-        output.text(&table(Some(&heads), &rows))?;
+        output.text(&table.text())?;
     }
     Ok(())
 }

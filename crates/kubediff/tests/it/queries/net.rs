@@ -54,11 +54,15 @@ fn write(path: &Path, rng: &mut fastrand::Rng) {
 }
 
 fn things(path: &Path, second: i64) -> BTreeMap<String, Value> {
-    let arguments =
-        ["get", "things", "--show-managed-fields", "-o", "json", "--at", &time(second).to_string()];
-    let (out, err, code) = outputs(path, &arguments);
-    assert_eq!(code, 0, "{err}");
-    let list: Value = serde_json::from_str(&out).unwrap();
+    let get = |format| {
+        let at = time(second).to_string();
+        let arguments = ["get", "things", "--show-managed-fields", "-o", format, "--at", &at];
+        let (out, err, code) = outputs(path, &arguments);
+        assert_eq!(code, 0, "{err}");
+        out
+    };
+    let list: Value = serde_json::from_str(&get("json")).unwrap();
+    assert_eq!(serde_saphyr::from_str::<Value>(&get("yaml")).unwrap(), list);
     let items = list["items"].as_array().unwrap().iter();
     items.map(|item| (item["metadata"]["name"].as_str().unwrap().to_owned(), item.clone())).collect()
 }

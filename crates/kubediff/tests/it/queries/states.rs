@@ -67,6 +67,97 @@ fn objects_are_listed_as_kubectl_does() {
                 kubediff: the history ends at 2026-03-01 14:50:00: what happened later is not known
             "#]],
         ),
+        (&["get", "cm", "--at", "2026-03-01 14:00", "-o", "yaml"], expect![[r#"
+            apiVersion: v1
+            items:
+            - apiVersion: v1
+              data:
+                app.yaml: |
+                  log:
+                    level: warn
+              kind: ConfigMap
+              metadata:
+                creationTimestamp: "2026-03-01T12:00:00Z"
+                name: app
+                namespace: blog
+                resourceVersion: "1003"
+                uid: blog-app
+            - apiVersion: v1
+              data:
+                app.yaml: |
+                  log:
+                    level: info
+              kind: ConfigMap
+              metadata:
+                creationTimestamp: "2026-03-01T12:00:00Z"
+                name: app
+                namespace: shop
+                resourceVersion: "1002"
+                uid: shop-app
+            kind: List
+            metadata:
+              resourceVersion: ""
+        "#]]),
+        (&["get", "cm", "--at", "2026-03-01 14:00", "-o", "json"], expect![[r#"
+            {
+              "apiVersion": "v1",
+              "items": [
+                {
+                  "apiVersion": "v1",
+                  "data": {
+                    "app.yaml": "log:\n  level: warn\n"
+                  },
+                  "kind": "ConfigMap",
+                  "metadata": {
+                    "creationTimestamp": "2026-03-01T12:00:00Z",
+                    "name": "app",
+                    "namespace": "blog",
+                    "resourceVersion": "1003",
+                    "uid": "blog-app"
+                  }
+                },
+                {
+                  "apiVersion": "v1",
+                  "data": {
+                    "app.yaml": "log:\n  level: info\n"
+                  },
+                  "kind": "ConfigMap",
+                  "metadata": {
+                    "creationTimestamp": "2026-03-01T12:00:00Z",
+                    "name": "app",
+                    "namespace": "shop",
+                    "resourceVersion": "1002",
+                    "uid": "shop-app"
+                  }
+                }
+              ],
+              "kind": "List",
+              "metadata": {
+                "resourceVersion": ""
+              }
+            }
+        "#]]),
+        (&["get", "cm", "-n", "nowhere", "-o", "yaml"], expect![[r#"
+            apiVersion: v1
+            items: []
+            kind: List
+            metadata:
+              resourceVersion: ""
+            kubediff: no configmaps in namespace nowhere found; the history covers 2026-03-01 13:59:00 to 2026-03-01 14:50:00
+            kubediff: the history ends at 2026-03-01 14:50:00: what happened later is not known
+        "#]]),
+        (&["get", "cm", "-n", "nowhere", "-o", "json"], expect![[r#"
+            {
+              "apiVersion": "v1",
+              "items": [],
+              "kind": "List",
+              "metadata": {
+                "resourceVersion": ""
+              }
+            }
+            kubediff: no configmaps in namespace nowhere found; the history covers 2026-03-01 13:59:00 to 2026-03-01 14:50:00
+            kubediff: the history ends at 2026-03-01 14:50:00: what happened later is not known
+        "#]]),
         (
             &["get", "secret", "db", "--at", "2026-03-01 14:45", "-o", "yaml"],
             expect![[r#"
