@@ -282,7 +282,7 @@ fn k6_no_id_is_given_twice() {
 
 /// Issue 21, 1: a time is a place in the log, whatever the clock does.
 #[test]
-fn k2_no_record_is_earlier_than_the_one_before_it() {
+fn k1_no_record_is_earlier_than_the_one_before_it() {
     let folder = tempfile::tempdir().unwrap();
     let mut history = open(&folder.path().join("history.db"));
     let mut rv = 0;
