@@ -136,9 +136,11 @@ impl Instant {
     fn at(connection: &Connection, time: Timestamp) -> Outcome<Option<Self>> {
         let time = time.as_microsecond();
         let sql = "SELECT number FROM versions WHERE observed_at <= ?1 ORDER BY observed_at DESC, number DESC LIMIT 1";
-        let last = connection.prepare_cached(sql)?.query_row([time], |row| row.get::<_, i64>(0)).optional()?;
+        let last =
+            connection.prepare_cached(sql)?.query_row([time], |row| row.get::<_, i64>(0)).optional()?;
         let Some(last) = last else { return Ok(None) };
-        let sql = "SELECT number FROM versions WHERE number > ?1 AND +observed_at > ?2 ORDER BY number LIMIT 1";
+        let sql =
+            "SELECT number FROM versions WHERE number > ?1 AND +observed_at > ?2 ORDER BY number LIMIT 1";
         let next = connection.prepare_cached(sql)?.query_row([last, time], |row| row.get::<_, i64>(0));
         Ok(Some(Self { last: next.optional()?.map_or(i64::MAX, |next| next - 1), time }))
     }

@@ -67,7 +67,9 @@ fn objects_are_listed_as_kubectl_does() {
                 kubediff: the history ends at 2026-03-01 14:50:00: what happened later is not known
             "#]],
         ),
-        (&["get", "cm", "--at", "2026-03-01 14:00", "-o", "yaml"], expect![[r#"
+        (
+            &["get", "cm", "--at", "2026-03-01 14:00", "-o", "yaml"],
+            expect![[r#"
             apiVersion: v1
             items:
             - apiVersion: v1
@@ -97,8 +99,11 @@ fn objects_are_listed_as_kubectl_does() {
             kind: List
             metadata:
               resourceVersion: ""
-        "#]]),
-        (&["get", "cm", "--at", "2026-03-01 14:00", "-o", "json"], expect![[r#"
+        "#]],
+        ),
+        (
+            &["get", "cm", "--at", "2026-03-01 14:00", "-o", "json"],
+            expect![[r#"
             {
               "apiVersion": "v1",
               "items": [
@@ -136,8 +141,11 @@ fn objects_are_listed_as_kubectl_does() {
                 "resourceVersion": ""
               }
             }
-        "#]]),
-        (&["get", "cm", "-n", "nowhere", "-o", "yaml"], expect![[r#"
+        "#]],
+        ),
+        (
+            &["get", "cm", "-n", "nowhere", "-o", "yaml"],
+            expect![[r#"
             apiVersion: v1
             items: []
             kind: List
@@ -145,8 +153,11 @@ fn objects_are_listed_as_kubectl_does() {
               resourceVersion: ""
             kubediff: no configmaps in namespace nowhere found; the history covers 2026-03-01 13:59:00 to 2026-03-01 14:50:00
             kubediff: the history ends at 2026-03-01 14:50:00: what happened later is not known
-        "#]]),
-        (&["get", "cm", "-n", "nowhere", "-o", "json"], expect![[r#"
+        "#]],
+        ),
+        (
+            &["get", "cm", "-n", "nowhere", "-o", "json"],
+            expect![[r#"
             {
               "apiVersion": "v1",
               "items": [],
@@ -157,7 +168,8 @@ fn objects_are_listed_as_kubectl_does() {
             }
             kubediff: no configmaps in namespace nowhere found; the history covers 2026-03-01 13:59:00 to 2026-03-01 14:50:00
             kubediff: the history ends at 2026-03-01 14:50:00: what happened later is not known
-        "#]]),
+        "#]],
+        ),
         (
             &["get", "secret", "db", "--at", "2026-03-01 14:45", "-o", "yaml"],
             expect![[r#"
