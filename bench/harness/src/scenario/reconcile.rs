@@ -17,15 +17,12 @@ pub(crate) const PER_SET: usize = 10;
 const BUSY_SETS: usize = 50;
 const PER_SECOND: usize = 100;
 const SECONDS: usize = 30;
-/// Twice the default: the pods of the busy sets and their nodes do not fit into that.
-const ROOMY: &str = "33554432";
 
 pub(super) fn run(bench: &mut Bench<'_>) -> Result<(), Error> {
     let objects = bench.options.objects;
     let count = (PER_SECOND * SECONDS).min(objects);
     let among = (BUSY_SETS * PER_SET).min(objects / 2);
-    let roomy = Library::Informer.view("typed").named("32 MiB hot", &["--hot-bytes", ROOMY]);
-    for setup in [Library::Informer.view("typed"), Library::ClientGo.view("typed"), roomy] {
+    for setup in [Library::Informer, Library::ClientGo].map(|library| library.view("typed")) {
         let setup = setup.with(&["--reconcile"]);
         let client = setup.client;
         let kubeconfig = bench.sets_server()?.kubeconfig().to_owned();
