@@ -42,11 +42,14 @@ pub(super) fn run(args: &DiffArgs, now: &Zoned) -> Result<(), QueryError> {
         late: 0,
         other_keys: 0,
     };
+    let cluster = reader.cluster().map(|it| Some(it.name.unwrap_or(it.uid)))?;
     let mut output = Output::paged(args.screen, now);
     let mut shown = 0;
     let mut show = || -> Result<(), QueryError> {
         for object in changed(&mut reader, &target.scope, from, to)? {
-            if let Some(change) = comparison.change(&mut reader, &object)? {
+            if let Some(mut change) = comparison.change(&mut reader, &object)? {
+                // All of a history is of one cluster, so that only programs are told which.
+                change.cluster = cluster.clone().filter(|_| args.output == DiffFormat::Json);
                 write(&mut output, &change, args.output)?;
                 shown += 1;
             }
