@@ -147,7 +147,7 @@ pub struct ChangeRecord<D = Value> {
     pub rv_before: Option<String>,
     /// Version of the state after; when deleted, of the last state known.
     pub rv: Option<String>,
-    /// When it was seen; of several that were merged, the first. A history stores no version before the one before it.
+    /// When it was seen; of several that were merged, the first. Clause K1 says how times follow each other in a history.
     pub observed_at: Timestamp,
     /// How it was seen.
     #[serde(rename = "source")]
