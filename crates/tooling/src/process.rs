@@ -3,7 +3,9 @@
 use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::time::Duration;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::cpu;
 use crate::error::Error;
@@ -56,8 +58,9 @@ pub struct Ended {
     pub cpu: Option<Duration>,
 }
 
-/// Runs a command and waits for its end.
-pub fn capture(command: &mut Command) -> Result<Ended, Error> {
+/// Runs a command and waits for its end and for that of everything which has its output open, but at most for `limit`: then the
+/// command is killed and has failed.
+pub fn capture(command: &mut Command, limit: Duration) -> Result<Ended, Error> {
     // One pipe for both: with two, names of tests (stdout) and what they print (stderr) could arrive in any order.
     let (mut reader, writer) = std::io::pipe().map_err(|source| cannot_start(command, &source))?;
     let both = writer.try_clone().map_err(|source| cannot_start(command, &source))?;
@@ -66,11 +69,30 @@ pub fn capture(command: &mut Command) -> Result<Ended, Error> {
     // `Command` keeps its ends of the pipe until they are replaced; with them open, the pipe never ends.
     command.stdout(Stdio::null()).stderr(Stdio::null());
 
+    let (sender, pieces) = mpsc::channel();
+    thread::spawn(move || {
+        let mut piece = [0; 8192];
+        while let Ok(length @ 1..) = reader.read(&mut piece)
+            && sender.send(piece[..length].to_vec()).is_ok()
+        {}
+    });
     let mut output = Vec::new();
-    reader.read_to_end(&mut output).map_err(|source| cannot_start(command, &source))?;
+    let end = Instant::now() + limit;
+    let in_time = loop {
+        match pieces.recv_timeout(end.saturating_duration_since(Instant::now())) {
+            Ok(piece) => output.extend(piece),
+            Err(RecvTimeoutError::Disconnected) => break true,
+            Err(RecvTimeoutError::Timeout) => break false,
+        }
+    };
+    if !in_time {
+        output.extend(format!("\nkilled: not at its end after {} s\n", limit.as_secs()).bytes());
+        child.kill().map_err(|source| cannot_start(command, &source))?;
+    }
     let cpu = cpu::of_child(&child);
     let status = child.wait().map_err(|source| cannot_start(command, &source))?;
-    Ok(Ended { success: status.success(), output: String::from_utf8_lossy(&output).into_owned(), cpu })
+    let output = String::from_utf8_lossy(&output).into_owned();
+    Ok(Ended { success: in_time && status.success(), output, cpu })
 }
 
 fn failed(command: &Command, status: std::process::ExitStatus) -> Error {
@@ -96,8 +118,19 @@ mod tests {
     fn both_streams_are_captured_in_order() {
         let mut command = Command::new("sh");
         command.args(["-c", "echo one; echo two >&2; echo three; exit 4"]);
-        let ended = capture(&mut command).unwrap();
+        let ended = capture(&mut command, Duration::from_secs(60)).unwrap();
         assert_eq!((ended.success, &*ended.output), (false, "one\ntwo\nthree\n"));
+    }
+
+    #[test]
+    fn a_program_that_does_not_end_is_killed_and_its_output_is_kept() {
+        // The second one has ended, but left a program behind.
+        for script in ["echo one; exec sleep 300", "echo one; sleep 9 & exit 0"] {
+            let mut command = Command::new("sh");
+            let ended = capture(command.args(["-c", script]), Duration::from_secs(2)).unwrap();
+            assert!(!ended.success, "{script}");
+            assert_eq!(ended.output, "one\n\nkilled: not at its end after 2 s\n", "{script}");
+        }
     }
 
     #[test]

@@ -17,6 +17,9 @@ use crate::tree::Tree;
 /// a GB of memory, and waits more than it computes.
 const SERVERS: &[&str] = &["conformance", "control-plane"];
 
+/// A job ends in a third of this time on two cores. One that hangs shall not take its output with it, which says where it hangs.
+const LIMIT: Duration = Duration::from_mins(25);
+
 /// A test binary, or another program that tests.
 pub(super) struct Job {
     pub(super) command: Command,
@@ -76,7 +79,7 @@ impl Job {
 
     fn run(mut self) -> Result<Ended, Error> {
         let begin = Instant::now();
-        let process::Ended { success: passed, output, cpu } = process::capture(&mut self.command)?;
+        let process::Ended { success: passed, output, cpu } = process::capture(&mut self.command, LIMIT)?;
         let time = begin.elapsed();
         // In one piece: another job may end at the same time.
         println!("\n--- cargo {} ({:.1} s)\n{}", self.name, time.as_secs_f64(), output.trim());
