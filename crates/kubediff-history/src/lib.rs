@@ -67,6 +67,6 @@ pub use record::{
 };
 pub use report::{
     Checked, Cluster, DeadLetter, Ids, Lost, Plan, Present, Records, Retained, Retention, Scrub, Settings,
-    Settled, Sink, Size, State, StateCursor,
+    Settled, Sink, Size,
 };
 pub use sqlite::{History, Reader};

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use jiff::Timestamp;
 
-use crate::record::{Number, Record, Version};
+use crate::record::{Number, Record};
 
 /// Which cluster a file is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -190,29 +189,31 @@ pub struct Records {
     pub more: bool,
 }
 
-/// Objects at one moment.
-#[derive(Debug, Clone, PartialEq)]
-pub struct State {
-    /// The objects.
-    pub objects: Vec<Version>,
-    /// Where the next page begins; `None` at the end.
-    pub next: Option<StateCursor>,
-    /// Since when the history knows everything that it was given. An earlier moment is answered by what is left.
-    pub complete_since: Option<Timestamp>,
-}
-
-/// The place in a [`State`] where the next page begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StateCursor(pub(crate) i64);
-
-/// An object that was there at one moment.
+/// The objects that were there at one moment, by namespace and name, without their contents: eight bytes for each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Present {
-    /// Its namespace, unless it is cluster-scoped.
-    pub namespace: Option<String>,
-    /// Its name.
-    pub name: String,
-    pub(crate) id: i64,
+    /// `None`: now, whenever they are read.
+    pub(crate) at: Option<Instant>,
+    pub(crate) ids: Vec<i64>,
+}
+
+impl Present {
+    /// How many they are.
+    pub fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Whether there was none.
+    pub fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+}
+
+/// A moment: the records up to a number, and the noise up to a time in microseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Instant {
+    pub(crate) last: i64,
+    pub(crate) time: i64,
 }
 
 /// The result of a check of a file.

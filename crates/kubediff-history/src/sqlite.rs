@@ -17,7 +17,7 @@ mod write;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ use crate::mask::Mask;
 use crate::record::{Gap, Gvk, Incarnation, Number, Version};
 use crate::report::{
     Checked, Cluster, DeadLetter, Ids, Plan, Present, Records, Retained, Retention, Scrub, Settings, Settled,
-    Sink, Size, State, StateCursor,
+    Sink, Size,
 };
 use codec::Codec;
 use fault::{Fault, Outcome};
@@ -414,40 +414,36 @@ impl Reader {
         })
     }
 
-    /// The objects of a scope at a time, or now: a page of at most `limit` of them, after that of `cursor`.
+    /// The objects of a scope at a time, or now, by namespace and name: [`Reader::states`] reads them, some at a time. An object
+    /// that was gone by then costs nothing.
     ///
     /// # Errors
     ///
     /// When the file cannot be read, or is damaged.
-    pub fn state(
-        &mut self,
-        scope: &Scope,
-        at: Option<Timestamp>,
-        cursor: Option<StateCursor>,
-        limit: usize,
-    ) -> Result<State, Error> {
-        self.at_once(|connection, codec, lens| {
-            states::state(connection, codec, lens, scope, at, (cursor, limit))
-        })
-    }
-
-    /// The objects of a scope at a time, or now, by namespace and name, without their contents: [`Reader::states`] reads these, some at a
-    /// time.
-    ///
-    /// # Errors
-    ///
-    /// When the file cannot be read, or is damaged.
-    pub fn present(&mut self, scope: &Scope, at: Option<Timestamp>) -> Result<Vec<Present>, Error> {
+    pub fn present(&mut self, scope: &Scope, at: Option<Timestamp>) -> Result<Present, Error> {
         self.at_once(|connection, _, _| states::present(connection, scope, at))
     }
 
-    /// The states of objects at the time at which they were present, without those that retention has removed since.
+    /// The states of some of these objects, without those that retention has removed since; where they are those of now, also
+    /// without those that were deleted since.
     ///
     /// # Errors
     ///
     /// When the file cannot be read, or is damaged.
-    pub fn states(&mut self, objects: &[Present], at: Option<Timestamp>) -> Result<Vec<Version>, Error> {
-        self.at_once(|connection, codec, lens| states::of(connection, codec, lens, objects, at))
+    pub fn states(&mut self, present: &Present, some: Range<usize>) -> Result<Vec<Version>, Error> {
+        self.at_once(|connection, codec, lens| states::of(connection, codec, lens, present, some))
+    }
+
+    /// The states of all objects of a scope at a time, or now, where these are few: all of them are in memory.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn state(&mut self, scope: &Scope, at: Option<Timestamp>) -> Result<Vec<Version>, Error> {
+        self.at_once(|connection, codec, lens| {
+            let present = states::present(connection, scope, at)?;
+            states::of(connection, codec, lens, &present, 0..present.len())
+        })
     }
 
     /// The authors of each field of an incarnation. `fields_of` lists the fields of an object; it leaves out

@@ -1,4 +1,4 @@
-//! Versions by path or manager, in order and a part at a time: a path may have all versions of a history, or one.
+//! Versions by path, manager or namespace, in order and a part at a time: a path may have all versions of a history, or one.
 
 use std::collections::HashSet;
 
@@ -13,9 +13,11 @@ const PART: usize = 500;
 
 /// The names that a filter asks for, by their numbers.
 pub(super) struct Candidates {
-    /// The table and its first column.
+    /// The table and its column.
     index: (&'static str, &'static str),
     ids: Vec<i64>,
+    /// The namespace, for `versions_by_place`: each kind in it is in order, and the namespace as a whole is not.
+    namespace: Option<i64>,
 }
 
 /// The versions that a filter's path and manager select.
@@ -31,11 +33,11 @@ impl Named {
         let mut all = Vec::new();
         if !filter.paths.is_empty() {
             let ids = paths_below(connection, &filter.paths)?;
-            all.push(Candidates { index: ("version_paths", "path"), ids });
+            all.push(Candidates { index: ("version_paths", "path"), ids, namespace: None });
         }
         if let Some(manager) = &filter.manager {
             let ids = names::find(connection, Table::Managers, manager)?.into_iter().collect();
-            all.push(Candidates { index: ("version_managers", "manager"), ids });
+            all.push(Candidates { index: ("version_managers", "manager"), ids, namespace: None });
         }
         let nothing = all.iter().any(|it| it.ids.is_empty());
         Ok(if nothing { Self::Nothing } else { Self::All(all) })
@@ -43,6 +45,18 @@ impl Named {
 }
 
 impl Candidates {
+    /// The versions of these kinds, or of all, in a namespace.
+    pub(super) fn of_place(connection: &Connection, namespace: i64, kinds: Option<&[i64]>) -> Outcome<Self> {
+        let ids = match kinds {
+            Some(kinds) => kinds.to_vec(),
+            None => {
+                let mut all = connection.prepare_cached("SELECT id FROM kinds")?;
+                all.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?
+            }
+        };
+        Ok(Self { index: ("versions", "kind"), ids, namespace: Some(namespace) })
+    }
+
     /// The next versions in this order beyond `after`, and the place from which to go on; `None` at the end.
     pub(super) fn next(
         &self,
@@ -55,8 +69,9 @@ impl Candidates {
             Order::NewestFirst => ("<", "DESC"),
             Order::OldestFirst => (">", "ASC"),
         };
+        let place = self.namespace.map(|id| format!(" AND namespace = {id}")).unwrap_or_default();
         let mut statement = connection.prepare_cached(&format!(
-            "SELECT number FROM {table} WHERE {column} = ?1 AND number {compare} ?2
+            "SELECT number FROM {table} WHERE {column} = ?1{place} AND number {compare} ?2
              ORDER BY number {direction} LIMIT {PART}"
         ))?;
         let (mut numbers, mut end): (Vec<i64>, Option<i64>) = (Vec::new(), None);

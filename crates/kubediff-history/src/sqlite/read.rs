@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use rusqlite::types::Value as Parameter;
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 
-use super::candidates::Named;
+use super::candidates::{Candidates, Named};
 use super::codec::{Codec, Detail};
 use super::detail;
 use super::fault::{Fault, Outcome};
@@ -18,7 +18,7 @@ use crate::body::Body;
 use crate::filter::{Filter, Order, Page, Scope};
 use crate::mask::{self, Mask};
 use crate::record::{ChangeRecord, Gap, Gvk, Number, ObjectId, Origin, Record, Scrubbed, Verb, Version};
-use crate::report::{DeadLetter, Ids, Present, Records, Sink, Size};
+use crate::report::{DeadLetter, Ids, Records, Sink, Size};
 
 /// The most records of one page.
 pub(super) const MOST: usize = 10_000;
@@ -210,12 +210,14 @@ impl Conditions {
             self.one_of(&format!("{sign}v.object"), objects);
             sign = "+";
         }
+        // One index has both.
         if let Some(kinds) = &chosen.kinds {
             self.one_of(&format!("{sign}v.kind"), kinds);
-            sign = "+";
         }
         if let Some(namespace) = chosen.namespace {
             self.compare(&format!("{sign}v.namespace = "), namespace);
+        }
+        if chosen.kinds.is_some() || chosen.namespace.is_some() {
             sign = "+";
         }
         if let Some(from) = filter.from {
@@ -301,8 +303,14 @@ fn changes(
     let mut found = Found::default();
     let Named::All(mut named) = Named::find(connection, filter)? else { return Ok(found) };
     let Some(chosen) = Chosen::find(connection, &filter.scope)? else { return Ok(found) };
-    // One object's versions are few. Otherwise the path leads, or the manager; else the planner decides.
-    let leads = if chosen.objects.is_some() || named.is_empty() { None } else { Some(named.remove(0)) };
+    // One object's versions are few. Otherwise the path leads, or the manager, or the namespace; else the planner decides.
+    let leads = match (&chosen.objects, chosen.namespace) {
+        (Some(_), _) => None,
+        (None, Some(namespace)) if named.is_empty() => {
+            Some(Candidates::of_place(connection, namespace, chosen.kinds.as_deref())?)
+        }
+        (None, _) => (!named.is_empty()).then(|| named.remove(0)),
+    };
     let mut conditions = Conditions::default();
     named.iter().for_each(|it| {
         conditions.and(&it.condition());
@@ -501,38 +509,38 @@ impl Chosen {
         Ok(ids.collect::<Result<_, _>>()?)
     }
 
-    /// The objects that were there when this record was the last one, or are there now, by namespace and name.
-    pub(super) fn present(
-        &self,
-        connection: &Connection,
-        scope: &Scope,
-        last: Option<i64>,
-    ) -> Outcome<Vec<Present>> {
-        let mut conditions = self.on_objects(scope);
-        match last {
-            None => {
-                conditions.and("o.ended IS NULL");
+    /// The objects that were there when this record was the last one, or are there now, by namespace and name. It reads the index `lives`
+    /// alone, and of that nothing about objects that were gone by then.
+    pub(super) fn present(&self, connection: &Connection, last: Option<i64>) -> Outcome<Vec<i64>> {
+        let (led, wanted) = match (&self.objects, &self.kinds) {
+            (Some(objects), _) => ("", format!("o.id{}", in_list(objects))),
+            (None, kinds) => {
+                let kinds = kinds.as_ref().map(|kinds| format!(" WHERE id{}", in_list(kinds)));
+                let families = format!("SELECT family FROM kinds{}", kinds.unwrap_or_default());
+                (" INDEXED BY lives", format!("o.family IN ({families})"))
             }
+        };
+        let namespace = self.namespace.map(|id| format!(" AND +o.namespace = {id}")).unwrap_or_default();
+        let those = format!("SELECT o.id, o.namespace, o.name FROM objects o{led} WHERE {wanted}{namespace}");
+        let alive = match last {
+            None => format!("{those} AND o.ended IS NULL"),
             Some(last) => {
-                conditions.and(&format!("(o.ended IS NULL OR o.ended > {last})"));
-                // An object that was deleted and came back has one row.
-                conditions.and(&format!(
-                    "(SELECT v.verb FROM versions v WHERE v.object = o.id AND v.number <= {last}
-                     ORDER BY v.number DESC LIMIT 1) <> {}",
+                let begun = format!(
+                    "o.first <= {last} AND (o.returned = 0 OR (SELECT v.verb FROM versions v WHERE v.object = o.id
+                     AND v.number <= {last} ORDER BY v.number DESC LIMIT 1) <> {})",
                     verb_code(Verb::Deleted)
-                ));
+                );
+                format!(
+                    "{those} AND o.ended IS NULL AND {begun} UNION ALL {those} AND o.ended > {last} AND {begun}"
+                )
             }
-        }
+        };
         let sql = format!(
-            "SELECT o.id, n.name, o.name FROM objects o LEFT JOIN namespaces n ON n.id = o.namespace{}
-             ORDER BY n.name, o.name, o.id",
-            conditions.text
+            "SELECT o.id FROM ({alive}) o LEFT JOIN namespaces n ON n.id = o.namespace ORDER BY n.name, o.name, o.id"
         );
         let mut statement = connection.prepare(&sql)?;
-        let present = statement.query_map(params_from_iter(conditions.parameters), |row| {
-            Ok(Present { id: row.get(0)?, namespace: row.get(1)?, name: row.get(2)? })
-        })?;
-        Ok(present.collect::<Result<_, _>>()?)
+        let ids = statement.query_map([], |row| row.get(0))?;
+        Ok(ids.collect::<Result<_, _>>()?)
     }
 
     /// The conditions for an object `o`.

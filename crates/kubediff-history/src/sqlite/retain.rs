@@ -164,6 +164,11 @@ fn remove(
         let is_gone = ended.is_some_and(|ended| ended <= cut);
         // The last version of that time is the state in which everything after it begins.
         let first_kept = if is_gone { None } else { old.pop().filter(|_| !old.is_empty()) };
+        if let Some(first) = first_kept {
+            connection
+                .prepare_cached("UPDATE objects SET first = ?2 WHERE id = ?1")?
+                .execute([*object, first])?;
+        }
         let rebase =
             first_kept.map(|first| Rebase::prepare(writer, connection, first)).transpose()?.flatten();
         // Removal comes first: it makes the room that the full version needs.

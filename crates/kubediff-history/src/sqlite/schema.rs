@@ -14,14 +14,15 @@ use crate::error::Error;
 use crate::report::{Cluster, Settings};
 
 /// The format that this program writes.
-pub(super) const FORMAT: u32 = 2;
+pub(super) const FORMAT: u32 = 3;
 /// SQLite's `application_id`: "kdhi".
 const APPLICATION: i32 = 0x6b64_6869;
 
 /// From one format to the next one.
 pub(super) type Step = fn(&Transaction<'_>) -> rusqlite::Result<()>;
 /// The last step leads to this program's format.
-pub(super) const STEPS: &[Step] = &[|transaction| transaction.execute_batch(SECOND)];
+pub(super) const STEPS: &[Step] =
+    &[|transaction| transaction.execute_batch(SECOND), |transaction| transaction.execute_batch(THIRD)];
 
 // A record's id is that of the history, the timeline, and its number: the timeline with the largest `first` up to the number.
 // A print is a hash of a value that is hidden in objects, as the writer makes it; without the writer's key it says nothing.
@@ -33,6 +34,18 @@ CREATE TABLE scrubs (
     number INTEGER PRIMARY KEY, at INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, masked INTEGER NOT NULL,
     cause TEXT NOT NULL
 ) STRICT;
+";
+
+// An object was there from its `first` version on until it `ended`. One that has `returned` was deleted in between.
+const THIRD: &str = "
+ALTER TABLE objects ADD COLUMN first INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE objects ADD COLUMN returned INTEGER NOT NULL DEFAULT 0;
+UPDATE objects SET first = (SELECT min(number) FROM versions WHERE object = objects.id);
+UPDATE objects SET returned = 1 WHERE id IN
+    (SELECT v.object FROM versions v JOIN objects o ON o.id = v.object WHERE v.verb = 3 AND v.number IS NOT o.ended);
+CREATE INDEX lives ON objects (family, ended, first, returned, namespace, name);
+DROP INDEX versions_by_namespace;
+CREATE INDEX versions_by_place ON versions (namespace, kind);
 ";
 
 // A row of `versions` is one observed version, and the change that led to it unless `verb` is 0. Its content is `frame`:
@@ -407,6 +420,7 @@ fn prepare(
     if matches!(found(&transaction)?, Found::Nothing) {
         transaction.execute_batch(TABLES)?;
         transaction.execute_batch(SECOND)?;
+        transaction.execute_batch(THIRD)?;
         transaction.execute(
             "INSERT INTO meta VALUES ('cluster_uid', ?1), ('next', 1), ('complete_after', 0)",
             [&cluster.uid],

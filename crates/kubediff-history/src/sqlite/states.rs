@@ -1,6 +1,6 @@
 //! Versions of objects: one, all, or those of a moment.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -8,11 +8,11 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::codec::Codec;
 use super::fault::{Fault, Outcome};
-use super::read::{Chosen, HEAD, Lens, MOST, VersionRow, complete_since, id, number, time};
+use super::read::{Chosen, HEAD, Lens, MOST, VersionRow, id, number, time};
 use super::write::verb_code;
 use crate::filter::{At, Scope};
 use crate::record::{Incarnation, Number, Verb, Version};
-use crate::report::{Present, State, StateCursor};
+use crate::report::{Instant, Present};
 
 pub(super) fn incarnations(connection: &Connection, scope: &Scope) -> Outcome<Vec<Incarnation>> {
     let Some(chosen) = Chosen::find(connection, scope)? else { return Ok(Vec::new()) };
@@ -123,13 +123,6 @@ pub(super) fn version(
     Ok(Some(head(connection, number)?.version(connection, codec, lens, body)?))
 }
 
-/// A moment: the records up to a number, and the noise up to a time.
-#[derive(Clone, Copy)]
-struct Instant {
-    last: i64,
-    time: i64,
-}
-
 impl Instant {
     /// The last version that was there at a time; `None` before the first one. Later versions are not earlier, but where a clock had been
     /// hours ahead, or an older program wrote: then it is the last of those that follow each other until then.
@@ -198,69 +191,32 @@ pub(super) fn noise(
     Ok(Some((rv, at, body)))
 }
 
-/// The objects of a scope, now or then.
-pub(super) fn state(
-    connection: &Connection,
-    codec: &mut Codec,
-    lens: &Lens,
-    scope: &Scope,
-    at: Option<Timestamp>,
-    (after, limit): (Option<StateCursor>, usize),
-) -> Outcome<State> {
-    let limit = limit.clamp(1, MOST);
-    let mut state = State { objects: Vec::new(), next: None, complete_since: complete_since(connection)? };
-    let Some(chosen) = Chosen::find(connection, scope)? else { return Ok(state) };
-    let at = match at {
-        None => None,
-        Some(at) => match Instant::at(connection, at)? {
-            None => return Ok(state),
-            instant => instant,
-        },
-    };
-    let mut after = after.map_or(0, |cursor| cursor.0);
-    loop {
-        let ids = chosen.objects(connection, scope, after, limit)?;
-        if ids.is_empty() {
-            return Ok(state);
-        }
-        for id in ids {
-            after = id;
-            state.objects.extend(object_at(connection, codec, lens, id, at)?);
-            if state.objects.len() == limit {
-                state.next = Some(StateCursor(after));
-                return Ok(state);
-            }
+/// The objects that were there at a time, or are there now.
+pub(super) fn present(connection: &Connection, scope: &Scope, at: Option<Timestamp>) -> Outcome<Present> {
+    let mut present = Present { at: None, ids: Vec::new() };
+    let Some(chosen) = Chosen::find(connection, scope)? else { return Ok(present) };
+    if let Some(time) = at {
+        present.at = Instant::at(connection, time)?;
+        if present.at.is_none() {
+            return Ok(present);
         }
     }
+    present.ids = chosen.present(connection, present.at.map(|at| at.last))?;
+    Ok(present)
 }
 
-/// The objects that were there at a time, or are there now.
-pub(super) fn present(
-    connection: &Connection,
-    scope: &Scope,
-    at: Option<Timestamp>,
-) -> Outcome<Vec<Present>> {
-    let Some(chosen) = Chosen::find(connection, scope)? else { return Ok(Vec::new()) };
-    let Some(at) = at else { return chosen.present(connection, scope, None) };
-    let Some(instant) = Instant::at(connection, at)? else { return Ok(Vec::new()) };
-    chosen.present(connection, scope, Some(instant.last))
-}
-
-/// The states of these objects at a time, or now.
+/// The states of some of these objects.
 pub(super) fn of(
     connection: &Connection,
     codec: &mut Codec,
     lens: &Lens,
-    objects: &[Present],
-    at: Option<Timestamp>,
+    present: &Present,
+    some: Range<usize>,
 ) -> Outcome<Vec<Version>> {
-    let instant = at.map(|at| Instant::at(connection, at)).transpose()?.flatten();
-    if at.is_some() && instant.is_none() {
-        return Ok(Vec::new());
-    }
-    let mut found = Vec::with_capacity(objects.len());
-    for object in objects {
-        found.extend(object_at(connection, codec, lens, object.id, instant)?);
+    let ids = present.ids.get(some).unwrap_or_default();
+    let mut found = Vec::with_capacity(ids.len());
+    for id in ids {
+        found.extend(object_at(connection, codec, lens, *id, present.at)?);
     }
     Ok(found)
 }

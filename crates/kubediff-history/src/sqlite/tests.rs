@@ -7,30 +7,37 @@ use serde_json::json;
 
 use super::schema::{FORMAT, STEPS, Step, beside, open};
 use super::*;
-use crate::{ChangeRecord, Ids, ObjectId, Observation, Origin, What};
+use crate::{ChangeRecord, Ids, ObjectId, Observation, Origin, Verb, What};
 
 fn cluster() -> Cluster {
     Cluster { uid: "cluster-1".to_owned(), name: None }
 }
 
-/// A file with one object, in format 1, which knows no ids.
+/// A file with one object, which was deleted in between, in format 1: that knows no ids.
 fn version_one(path: &Path) {
     let mut history = History::open(path, &cluster(), &Settings::default()).unwrap();
     let mut batch = Batch::default();
-    batch.observe(Observation {
-        record: ChangeRecord {
-            object: ObjectId { uid: "1".to_owned(), name: "web".to_owned(), ..ObjectId::default() },
-            rv: Some("1".to_owned()),
-            origin: Origin::List,
-            ..ChangeRecord::default()
-        },
-        body: crate::Body::redacted(json!({"a": 1}).to_string()),
-        what: What::Known,
-        replaces: None,
-    });
+    for (verb, what) in
+        [(Verb::Added, What::Known), (Verb::Deleted, What::Change), (Verb::Added, What::Change)]
+    {
+        batch.observe(Observation {
+            record: ChangeRecord {
+                object: ObjectId { uid: "1".to_owned(), name: "web".to_owned(), ..ObjectId::default() },
+                verb,
+                rv: Some("1".to_owned()),
+                origin: Origin::List,
+                ..ChangeRecord::default()
+            },
+            body: crate::Body::redacted(json!({"a": 1}).to_string()),
+            what,
+            replaces: None,
+        });
+    }
     history.commit(&batch).unwrap();
     history.add_sink("slack").unwrap();
-    let former = "DROP TABLE timelines; DROP TABLE prints; DROP TABLE scrubs; DELETE FROM meta WHERE name = 'log'; PRAGMA user_version = 1";
+    let former = "DROP INDEX lives; ALTER TABLE objects DROP COLUMN first; ALTER TABLE objects DROP COLUMN returned;
+        DROP INDEX versions_by_place; CREATE INDEX versions_by_namespace ON versions (namespace);
+        DROP TABLE timelines; DROP TABLE prints; DROP TABLE scrubs; DELETE FROM meta WHERE name = 'log'; PRAGMA user_version = 1";
     history.connection.execute_batch(former).unwrap();
 }
 
@@ -51,13 +58,13 @@ fn an_older_file_is_migrated_after_a_backup() {
     assert_eq!(History::migrate(&path, None, |_| {}).unwrap(), None);
     let mut reader = Reader::open(&path).unwrap();
     let checked = reader.check().unwrap();
-    assert_eq!((checked.versions, checked.problems), (1, Vec::new()));
+    assert_eq!((checked.versions, checked.problems), (3, Vec::new()));
     // A record of format 1 has an id, too; a writer begins another timeline.
     let (former, id) = (reader.ids().unwrap(), |ids: &Ids, number| ids.of(Number(number)));
     drop(History::open(&path, &cluster(), &Settings::default()).unwrap());
     let ids = reader.ids().unwrap();
-    assert!(id(&ids, 1) == id(&former, 1) && id(&ids, 1).ends_with("-0-1"), "{}", id(&ids, 1));
-    assert!(!id(&ids, 2).ends_with("-0-2"), "{}", id(&ids, 2));
+    assert!(id(&ids, 3) == id(&former, 3) && id(&ids, 3).ends_with("-0-3"), "{}", id(&ids, 3));
+    assert!(!id(&ids, 4).ends_with("-0-4"), "{}", id(&ids, 4));
 
     let backup = Connection::open(backup).unwrap();
     let format: u32 = backup.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
@@ -97,7 +104,7 @@ fn a_migration_that_fails_changes_nothing() {
     let path = folder.path().join("history.db");
     version_one(&path);
     let fails: &[Step] = &[|transaction| transaction.execute_batch("DROP TABLE sinks; DROP TABLE unknown")];
-    assert!(open(&path, &cluster(), &Settings::default(), FORMAT, fails).is_err());
+    assert!(open(&path, &cluster(), &Settings::default(), 2, fails).is_err());
     std::fs::remove_file(beside(&path, "-format-1")).unwrap();
     drop(open(&path, &cluster(), &Settings::default(), FORMAT, STEPS).unwrap());
     assert_eq!(Reader::open(&path).unwrap().sinks().unwrap().len(), 1);
@@ -122,6 +129,6 @@ fn a_newer_file_is_refused() {
     for refused in
         [History::open(&path, &cluster(), &Settings::default()).map(drop), Reader::open(&path).map(drop)]
     {
-        assert!(matches!(refused, Err(Error::Newer { found: 3, known: 2, .. })), "{refused:?}");
+        assert!(matches!(refused, Err(Error::Newer { found: 4, known: 3, .. })), "{refused:?}");
     }
 }

@@ -21,6 +21,15 @@ const PROBLEMS: usize = 100;
 const QUERIES: &[(&str, &str)] = &[
     ("version of no object", "SELECT number FROM versions WHERE object NOT IN (SELECT id FROM objects)"),
     ("object without a version", "SELECT id FROM objects WHERE id NOT IN (SELECT object FROM versions)"),
+    (
+        "object with another first version",
+        "SELECT id FROM objects WHERE first <> (SELECT min(number) FROM versions WHERE object = objects.id)",
+    ),
+    (
+        "object that returned without a mark",
+        "SELECT o.id FROM versions v JOIN objects o ON o.id = v.object
+         WHERE v.verb = 3 AND v.number IS NOT o.ended AND o.returned = 0",
+    ),
     ("version of no kind", "SELECT number FROM versions WHERE kind NOT IN (SELECT id FROM kinds)"),
     (
         "version in no namespace",

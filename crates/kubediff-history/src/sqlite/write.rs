@@ -279,7 +279,7 @@ impl BatchWriter {
         let has_state = known.as_ref().is_some_and(|known| known.has_state);
         let id = match known {
             Some(known) => known.object,
-            None => object_id(connection, observation, kind, namespace)?,
+            None => object_id(connection, observation, kind, namespace, number)?,
         };
         // The state of a noise is packed against the version that was the newest until now, so it cannot stay.
         if has_ended || has_state {
@@ -438,12 +438,13 @@ fn object_id(
     observation: &Observation,
     kind: KindId,
     namespace: i64,
+    first: i64,
 ) -> Outcome<i64> {
     let object = &observation.record.object;
-    let sql = "INSERT INTO objects (family, namespace, name, uid) VALUES (?1, ?2, ?3, ?4)
-               ON CONFLICT DO UPDATE SET ended = NULL, ended_at = NULL, state_rv = NULL, state_at = NULL,
+    let sql = "INSERT INTO objects (family, namespace, name, uid, first) VALUES (?1, ?2, ?3, ?4, ?5)
+               ON CONFLICT DO UPDATE SET returned = 1, ended = NULL, ended_at = NULL, state_rv = NULL, state_at = NULL,
                state_length = NULL, state_crc = NULL, state = NULL RETURNING id";
-    let row = params![kind.family, namespace, object.name, object.uid];
+    let row = params![kind.family, namespace, object.name, object.uid, first];
     Ok(connection.prepare_cached(sql)?.query_row(row, |row| row.get(0))?)
 }
 

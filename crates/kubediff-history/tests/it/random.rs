@@ -260,22 +260,19 @@ impl Play {
     fn compare_states(&mut self, reader: &mut Reader, place: &str) {
         for at in [None, Some(at(self.random.i64(0..=self.clock)))] {
             let scope = self.scope();
-            let limit = self.random.usize(1..30);
-            let (mut found, mut cursor) = (Vec::new(), None);
-            loop {
-                let state = reader.state(&scope, at, cursor, limit).unwrap();
-                assert!(state.objects.len() <= limit);
+            let some = self.random.usize(1..30);
+            let present = reader.present(&scope, at).unwrap();
+            let mut found = Vec::new();
+            for start in (0..present.len()).step_by(some) {
+                let states = reader.states(&present, start..present.len().min(start + some)).unwrap();
                 found.extend(
-                    state
-                        .objects
+                    states
                         .into_iter()
                         .map(|it| (it.object.resource, it.object.uid, it.rv, it.body.bytes().to_vec())),
                 );
-                cursor = state.next;
-                if cursor.is_none() {
-                    break;
-                }
             }
+            // An object is present where it has a state.
+            assert_eq!(present.len(), found.len(), "{place}: {scope:?} at {at:?}");
             found.sort();
             let model = self.model.state(&scope, at);
             let ids = |state: &[(String, String, String, Vec<u8>)]| -> Vec<String> {

@@ -108,7 +108,7 @@ fn check(path: &Path, records: u64) {
         let page = Page::newest(1).after(Number(number + 1));
         assert_eq!(reader.records(&filter, &page).unwrap().records[0].number(), Number(number));
     }
-    for state in reader.state(&Scope::default(), None, None, 100).unwrap().objects {
+    for state in reader.state(&Scope::default(), None).unwrap() {
         let number: u64 = state.rv.parse().unwrap();
         if number > records {
             continue;

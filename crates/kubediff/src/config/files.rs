@@ -7,7 +7,7 @@ use super::value::Secret;
 use super::{Config, Sink};
 
 /// Beside a history, SQLite, the lock, orders of a scrub and the backup of a migration have files of these ends.
-const BESIDE: &[&str] = &["-wal", "-shm", "-journal", "-lock", "-scrub", "-format-1"];
+const BESIDE: &[&str] = &["-wal", "-shm", "-journal", "-lock", "-scrub", "-format-1", "-format-2"];
 
 /// A pipe blocks, and nothing but a file can be synced to a disk.
 const NOT_REGULAR: &str =

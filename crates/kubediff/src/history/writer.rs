@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use kubediff_history::{
-    Batch, Body, ChangeRecord, Error, ObjectId, Observation, Reader, Scope, StateCursor, Version, What,
+    Batch, Body, ChangeRecord, Error, ObjectId, Observation, Present, Reader, Scope, Version, What,
 };
 use serde_json::Value;
 
@@ -529,7 +529,7 @@ impl HistoryWriter {
             Some(names) if namespaced => names.iter().cloned().map(Some).collect(),
             _ => vec![None],
         };
-        Stored { scope, namespaces, cursor: None }
+        Stored { scope, namespaces, page: None }
     }
 }
 
@@ -551,19 +551,26 @@ struct Stored {
     scope: Scope,
     /// The namespaces that are left; the last one is being read.
     namespaces: Vec<Option<String>>,
-    cursor: Option<StateCursor>,
+    /// The objects of it, and how many were read.
+    page: Option<(Present, usize)>,
 }
 
 impl Stored {
     fn next(&mut self, reader: &mut Reader) -> Result<Option<Vec<Version>>, Error> {
         let Some(namespace) = self.namespaces.last() else { return Ok(None) };
         let scope = Scope { namespace: namespace.clone(), ..self.scope.clone() };
-        let page = reader.state(&scope, None, self.cursor.take(), PAGE)?;
-        self.cursor = page.next;
-        if self.cursor.is_none() {
+        let (present, start) = match self.page.take() {
+            Some(page) => page,
+            None => (reader.present(&scope, None)?, 0),
+        };
+        let end = present.len().min(start + PAGE);
+        let page = reader.states(&present, start..end)?;
+        if end < present.len() {
+            self.page = Some((present, end));
+        } else {
             self.namespaces.pop();
         }
-        Ok(Some(page.objects))
+        Ok(Some(page))
     }
 }
 

@@ -216,10 +216,8 @@ fn objects(count: usize) -> String {
 
 /// The object at a time, if it was there.
 fn at(reader: &mut Reader, object: &Scope, time: Timestamp) -> Result<Option<Version>, QueryError> {
-    /// Of one name there is one object, unless a deletion was missed.
-    const FEW: usize = 100;
-    let state = reader.state(object, Some(time), None, FEW)?;
-    Ok(state.objects.into_iter().max_by_key(|version| version.number))
+    // Of one name there is one object, unless a deletion was missed.
+    Ok(reader.state(object, Some(time))?.into_iter().max_by_key(|version| version.number))
 }
 
 /// The first state that the history has of an object which is older than the history, if it is of this time.

@@ -82,7 +82,7 @@ fn name(version: &Version) -> String {
 /// An answer on its way. It takes its objects some at a time: all of them may be more than the memory.
 struct Answer<'a> {
     reader: &'a mut Reader,
-    objects: &'a [Present],
+    objects: &'a Present,
     at: Option<Timestamp>,
     output: Output,
 }
@@ -92,8 +92,9 @@ impl Answer<'_> {
         &mut self,
         mut take: impl FnMut(&mut Reader, &mut Output, &Version) -> Result<(), QueryError>,
     ) -> Result<(), QueryError> {
-        for page in self.objects.chunks(PAGE) {
-            for version in self.reader.states(page, self.at)? {
+        for start in (0..self.objects.len()).step_by(PAGE) {
+            let page = start..self.objects.len().min(start + PAGE);
+            for version in self.reader.states(self.objects, page)? {
                 take(self.reader, &mut self.output, &version)?;
             }
         }

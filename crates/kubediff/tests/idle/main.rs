@@ -62,7 +62,7 @@ async fn an_hour_of_an_idle_cluster_is_silent_and_then_one_change_is_one_message
         let scope = Scope { resource: Some("leases".to_owned()), ..Scope::default() };
         let version = cluster.version_of_lease("node-7");
         let is_current = async || {
-            let leases = daemon.history().state(&scope, None, None, 1_000).unwrap().objects;
+            let leases = daemon.history().state(&scope, None).unwrap();
             leases.iter().any(|lease| lease.object.name == "node-7" && lease.rv == version)
         };
         daemon.until(is_current).await;

@@ -76,8 +76,8 @@ impl Set {
         loop {
             // The file may not be there yet.
             let state = self.folder.path().join("history.db").exists().then(|| {
-                let state = self.history().state(&scope, None, None, 1_000).unwrap();
-                versions(state.objects.into_iter().map(|it| (it.object.name, it.rv)).collect())
+                let state = self.history().state(&scope, None).unwrap();
+                versions(state.into_iter().map(|it| (it.object.name, it.rv)).collect())
             });
             if state.as_ref() == Some(&wanted) {
                 return;

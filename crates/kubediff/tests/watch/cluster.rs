@@ -418,9 +418,9 @@ async fn the_history_has_what_the_server_has(world: &mut World, history: &Path) 
             let list = world.attempt("GET", path, "", &Value::Null).await.unwrap();
             let mut reader = Reader::open(history).unwrap();
             let scope = Scope { resource: Some(plural.to_owned()), ..Scope::default() };
-            let state = reader.state(&scope, None, None, 10_000).unwrap();
+            let state = reader.state(&scope, None).unwrap();
             let mut known: BTreeMap<String, Value> =
-                state.objects.iter().map(|it| (it.object.uid.clone(), it.body.value())).collect();
+                state.iter().map(|it| (it.object.uid.clone(), it.body.value())).collect();
             for item in list["items"].as_array().unwrap() {
                 let uid = item["metadata"]["uid"].as_str().unwrap();
                 match known.remove(uid) {

@@ -60,8 +60,8 @@ fn log(file: &Path) -> Vec<String> {
 fn state(file: &Path) -> BTreeMap<String, Value> {
     let mut reader = Reader::open(file).unwrap();
     let scope = Scope { resource: Some("configmaps".to_owned()), ..Scope::default() };
-    let state = reader.state(&scope, None, None, 1_000).unwrap();
-    state.objects.iter().map(|it| (it.object.name.clone(), it.body.value()["data"]["k"].clone())).collect()
+    let state = reader.state(&scope, None).unwrap();
+    state.iter().map(|it| (it.object.name.clone(), it.body.value()["data"]["k"].clone())).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -241,9 +241,9 @@ async fn no_value_of_a_secret_is_in_the_file() {
     }
     // Versions are packed in the file: what they say is read from it, too.
     let mut reader = Reader::open(&file).unwrap();
-    let state = reader.state(&Scope::default(), None, None, 1_000).unwrap();
-    assert_eq!(state.objects.len(), 2);
-    for version in &state.objects {
+    let state = reader.state(&Scope::default(), None).unwrap();
+    assert_eq!(state.len(), 2);
+    for version in &state {
         let text = version.body.value().to_string();
         assert!(!text.contains("correct horse") && !text.contains("Y29ycmVjdCBob3Jz"), "{text}");
     }

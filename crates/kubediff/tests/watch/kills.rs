@@ -184,7 +184,7 @@ async fn k1_k6_a_daemon_that_is_killed_again_and_again_loses_and_doubles_nothing
 
     let mut reader = Reader::open(&history).unwrap();
     assert_eq!(reader.check().unwrap().problems, [""; 0], "seed {seed}");
-    let state = reader.state(&Scope::default(), None, None, 10_000).unwrap().objects;
+    let state = reader.state(&Scope::default(), None).unwrap();
     let state: BTreeMap<String, u64> = state
         .iter()
         .map(|version| {

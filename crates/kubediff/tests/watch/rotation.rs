@@ -33,7 +33,7 @@ fn everything(folder: &Path) -> (String, usize) {
         let Some(last) = found.records.last().filter(|_| found.more) else { break };
         page = Page::oldest(500).after(last.number());
     }
-    for version in reader.state(&Scope::default(), None, None, 10_000).unwrap().objects {
+    for version in reader.state(&Scope::default(), None).unwrap() {
         text += &version.body.value().to_string();
     }
     (text, count)

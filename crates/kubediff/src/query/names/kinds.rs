@@ -68,8 +68,8 @@ fn is_called(resource: &Resource, word: &str, group: Option<&str>) -> bool {
 
 /// The custom resources that the history has definitions of.
 fn definitions(reader: &mut Reader) -> Result<Vec<Resource>, QueryError> {
-    let state = reader.state(&of_definitions(None), None, None, usize::MAX)?;
-    Ok(state.objects.iter().flat_map(|version| Resource::defined_by(&version.body.value())).collect())
+    let state = reader.state(&of_definitions(None), None)?;
+    Ok(state.iter().flat_map(|version| Resource::defined_by(&version.body.value())).collect())
 }
 
 /// The definition of a custom resource at a time, if the history has it.
@@ -80,8 +80,8 @@ pub(in crate::query) fn definition(
     at: Option<Timestamp>,
 ) -> Result<Option<Value>, QueryError> {
     let name = format!("{plural}.{}", gvk.group);
-    let state = reader.state(&of_definitions(Some(name)), at, None, 1)?;
-    Ok(state.objects.first().map(|version| version.body.value()))
+    let state = reader.state(&of_definitions(Some(name)), at)?;
+    Ok(state.first().map(|version| version.body.value()))
 }
 
 /// The schema of an object's kind, as its definition was at a time. Built-in kinds have none in a history.

@@ -95,11 +95,11 @@ fn k1_k2_the_history_answers_what_the_server_had_but_for_named_noise() {
         for (at, state) in states {
             let truth = world.secrets().redact(&gvk, state).into_inner();
             let mut answers = vec![
-                reader.state(&gate, Some(at), None, 9).unwrap().objects.remove(0),
+                reader.state(&gate, Some(at)).unwrap().remove(0),
                 reader.version(&incarnation, &At::Time(at)).unwrap().unwrap(),
             ];
             if at == last {
-                answers.push(reader.state(&gate, None, None, 9).unwrap().objects.remove(0));
+                answers.push(reader.state(&gate, None).unwrap().remove(0));
                 for answer in &answers {
                     assert_eq!(answer.body.value(), truth, "round {round}: the last state");
                 }
