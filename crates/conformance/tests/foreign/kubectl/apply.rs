@@ -35,6 +35,28 @@ async fn apply_creates_leaves_alone_and_configures() {
     assert_eq!(kubectl.says("get cm settings -n shop -o jsonpath={.data.color}"), "red");
 }
 
+/// The account of an operator, its bindings and its pods, as the page says.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_manifests_of_the_page_about_controllers_are_applied() {
+    let Some(kubectl) = Kubectl::start("kubectl_manifests").await else { return };
+    let page = include_str!("../../../../../docs/controllers.md");
+    let (_, manifests) = page.split_once("`deploy.yaml`:\n\n```yaml\n").unwrap();
+    let (manifests, _) = manifests.split_once("```").unwrap();
+    let kinds = [
+        "serviceaccount",
+        "clusterrolebinding.rbac.authorization.k8s.io",
+        "rolebinding.rbac.authorization.k8s.io",
+        "deployment.apps",
+    ];
+    let all = |done: &str| kinds.map(|kind| format!("{kind}/buckets {done}\n")).concat();
+    assert_eq!(kubectl.says_of("apply -f -", manifests), all("created"));
+    assert_eq!(kubectl.says_of("apply -f -", manifests), all("unchanged"));
+    assert_eq!(
+        kubectl.says("get deploy buckets -o jsonpath={..httpGet.path}:{..httpGet.port}"),
+        "/livez /readyz:http http"
+    );
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn server_side_apply_keeps_fields_apart() {
     let Some(kubectl) = Kubectl::start("kubectl_server_side").await else { return };
