@@ -124,7 +124,7 @@ fn read(
         let pod = random.usize(..PODS);
         let mut filter = Filter::default();
         match random.u8(..3) {
-            0 => filter.scope.namespace = Some(namespace(pod)),
+            0 => filter.scope.namespaces = vec![namespace(pod)],
             1 => filter.paths = vec!["status.containerStatuses".to_owned()],
             _ => filter.scope.uid = Some(uid(pod)),
         }

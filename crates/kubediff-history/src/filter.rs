@@ -1,22 +1,30 @@
 //! Questions: which records, which objects, which version.
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use crate::record::{Number, Verb};
 
 /// Which objects. Everything by default.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scope {
-    /// The API group of `resource`; any without one. The core group is `""`.
-    pub group: Option<String>,
-    /// A resource or kind: `deployments` or `Deployment`, in upper or lower case.
-    pub resource: Option<String>,
-    /// A namespace. `Some("")` means cluster-scoped objects.
-    pub namespace: Option<String>,
+    /// Their kinds; all if empty.
+    pub kinds: Vec<KindName>,
+    /// Their namespaces; all if empty. `""` means cluster-scoped objects.
+    pub namespaces: Vec<String>,
     /// A name.
     pub name: Option<String>,
     /// A uid.
     pub uid: Option<String>,
+}
+
+/// A kind, as a question names it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KindName {
+    /// Its API group; any without one. The core group is `""`.
+    pub group: Option<String>,
+    /// A resource or kind: `deployments` or `Deployment`, in upper or lower case.
+    pub resource: String,
 }
 
 /// Which records. Everything by default.

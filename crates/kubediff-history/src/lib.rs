@@ -59,7 +59,7 @@ pub use batch::{Batch, Observation, What};
 pub use blame::{Blame, Field, FieldBlame};
 pub use body::Body;
 pub use error::Error;
-pub use filter::{At, Filter, Order, Page, Scope};
+pub use filter::{At, Filter, KindName, Order, Page, Scope};
 pub use mask::{Details, Mask};
 pub use places::Places;
 pub use record::{

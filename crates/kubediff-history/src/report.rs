@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-
 use crate::record::{Number, Record};
 
 /// Which cluster a file is about.

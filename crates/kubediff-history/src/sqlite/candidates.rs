@@ -16,8 +16,8 @@ pub(super) struct Candidates {
     /// The table and its column.
     index: (&'static str, &'static str),
     ids: Vec<i64>,
-    /// The namespace, for `versions_by_place`: each kind in it is in order, and the namespace as a whole is not.
-    namespace: Option<i64>,
+    /// The namespaces, for `versions_by_place`: a kind in one of them is in order, a namespace as a whole is not.
+    namespaces: Option<Vec<i64>>,
 }
 
 /// The versions that a filter's path and manager select.
@@ -33,11 +33,11 @@ impl Named {
         let mut all = Vec::new();
         if !filter.paths.is_empty() {
             let ids = paths_below(connection, &filter.paths)?;
-            all.push(Candidates { index: ("version_paths", "path"), ids, namespace: None });
+            all.push(Candidates { index: ("version_paths", "path"), ids, namespaces: None });
         }
         if let Some(manager) = &filter.manager {
             let ids = names::find(connection, Table::Managers, manager)?.into_iter().collect();
-            all.push(Candidates { index: ("version_managers", "manager"), ids, namespace: None });
+            all.push(Candidates { index: ("version_managers", "manager"), ids, namespaces: None });
         }
         let nothing = all.iter().any(|it| it.ids.is_empty());
         Ok(if nothing { Self::Nothing } else { Self::All(all) })
@@ -45,8 +45,12 @@ impl Named {
 }
 
 impl Candidates {
-    /// The versions of these kinds, or of all, in a namespace.
-    pub(super) fn of_place(connection: &Connection, namespace: i64, kinds: Option<&[i64]>) -> Outcome<Self> {
+    /// The versions of these kinds, or of all, in these namespaces.
+    pub(super) fn of_places(
+        connection: &Connection,
+        namespaces: &[i64],
+        kinds: Option<&[i64]>,
+    ) -> Outcome<Self> {
         let ids = match kinds {
             Some(kinds) => kinds.to_vec(),
             None => {
@@ -54,7 +58,7 @@ impl Candidates {
                 all.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?
             }
         };
-        Ok(Self { index: ("versions", "kind"), ids, namespace: Some(namespace) })
+        Ok(Self { index: ("versions", "kind"), ids, namespaces: Some(namespaces.to_vec()) })
     }
 
     /// The next versions in this order beyond `after`, and the place from which to go on; `None` at the end.
@@ -69,25 +73,30 @@ impl Candidates {
             Order::NewestFirst => ("<", "DESC"),
             Order::OldestFirst => (">", "ASC"),
         };
-        let place = self.namespace.map(|id| format!(" AND namespace = {id}")).unwrap_or_default();
-        let mut statement = connection.prepare_cached(&format!(
-            "SELECT number FROM {table} WHERE {column} = ?1{place} AND number {compare} ?2
-             ORDER BY number {direction} LIMIT {PART}"
-        ))?;
+        let places = match &self.namespaces {
+            Some(namespaces) => namespaces.iter().map(|id| format!(" AND namespace = {id}")).collect(),
+            None => vec![String::new()],
+        };
         let (mut numbers, mut end): (Vec<i64>, Option<i64>) = (Vec::new(), None);
-        for id in &self.ids {
-            let part: Vec<i64> =
-                statement.query_map(params![id, after], |row| row.get(0))?.collect::<Result<_, _>>()?;
-            if part.len() == PART {
-                // Beyond the last of them, this name may have more.
-                end = match (order, end, part.last().copied()) {
-                    (Order::NewestFirst, Some(end), Some(last)) => Some(last.max(end)),
-                    (Order::OldestFirst, Some(end), Some(last)) => Some(last.min(end)),
-                    (_, None, last) => last,
-                    (_, end, None) => end,
-                };
+        for place in places {
+            let mut statement = connection.prepare_cached(&format!(
+                "SELECT number FROM {table} WHERE {column} = ?1{place} AND number {compare} ?2
+                 ORDER BY number {direction} LIMIT {PART}"
+            ))?;
+            for id in &self.ids {
+                let part: Vec<i64> =
+                    statement.query_map(params![id, after], |row| row.get(0))?.collect::<Result<_, _>>()?;
+                if part.len() == PART {
+                    // Beyond the last of them, this name may have more.
+                    end = match (order, end, part.last().copied()) {
+                        (Order::NewestFirst, Some(end), Some(last)) => Some(last.max(end)),
+                        (Order::OldestFirst, Some(end), Some(last)) => Some(last.min(end)),
+                        (_, None, last) => last,
+                        (_, end, None) => end,
+                    };
+                }
+                numbers.extend(part);
             }
-            numbers.extend(part);
         }
         if let Some(end) = end {
             numbers.retain(|number| match order {

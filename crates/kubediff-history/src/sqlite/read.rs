@@ -15,7 +15,7 @@ use super::fault::{Fault, Outcome};
 use super::names::{self, Table};
 use super::write::verb_code;
 use crate::body::Body;
-use crate::filter::{Filter, Order, Page, Scope};
+use crate::filter::{Filter, KindName, Order, Page, Scope};
 use crate::mask::{self, Mask};
 use crate::record::{ChangeRecord, Gap, Gvk, Number, ObjectId, Origin, Record, Scrubbed, Verb, Version};
 use crate::report::{DeadLetter, Ids, Records, Sink, Size};
@@ -214,10 +214,10 @@ impl Conditions {
         if let Some(kinds) = &chosen.kinds {
             self.one_of(&format!("{sign}v.kind"), kinds);
         }
-        if let Some(namespace) = chosen.namespace {
-            self.compare(&format!("{sign}v.namespace = "), namespace);
+        if let Some(namespaces) = &chosen.namespaces {
+            self.one_of(&format!("{sign}v.namespace"), namespaces);
         }
-        if chosen.kinds.is_some() || chosen.namespace.is_some() {
+        if chosen.kinds.is_some() || chosen.namespaces.is_some() {
             sign = "+";
         }
         if let Some(from) = filter.from {
@@ -304,10 +304,10 @@ fn changes(
     let Named::All(mut named) = Named::find(connection, filter)? else { return Ok(found) };
     let Some(chosen) = Chosen::find(connection, &filter.scope)? else { return Ok(found) };
     // One object's versions are few. Otherwise the path leads, or the manager, or the namespace; else the planner decides.
-    let leads = match (&chosen.objects, chosen.namespace) {
+    let leads = match (&chosen.objects, &chosen.namespaces) {
         (Some(_), _) => None,
-        (None, Some(namespace)) if named.is_empty() => {
-            Some(Candidates::of_place(connection, namespace, chosen.kinds.as_deref())?)
+        (None, Some(namespaces)) if named.is_empty() => {
+            Some(Candidates::of_places(connection, namespaces, chosen.kinds.as_deref())?)
         }
         (None, _) => (!named.is_empty()).then(|| named.remove(0)),
     };
@@ -425,18 +425,20 @@ pub(super) fn gaps(
     if let Some(to) = to {
         conditions.compare("from_at < ", to.as_microsecond());
     }
-    if scope.resource.is_some() || scope.group.is_some() {
-        let kinds = kinds(connection, scope)?.unwrap_or_default();
+    if !scope.kinds.is_empty() {
+        let kinds = kinds(connection, &scope.kinds)?;
         let of = "SELECT iif(api_group = '', plural, plural || '.' || api_group) FROM kinds WHERE id";
         // A gap of `deployments.apps/cart` is one of `deployments.apps`.
         let resource = "substr(resource, 1, instr(resource || '/', '/') - 1)";
-        // Of a kind without objects the history has the name alone.
-        let group = scope.group.as_deref().filter(|group| !group.is_empty());
-        let asked = scope.resource.iter().map(String::as_str).chain(group).collect::<Vec<_>>().join(".");
-        conditions.compare(
-            &format!("(resource IS NULL OR {resource} IN ({of}{}) OR {resource} = ", in_list(&kinds)),
-            asked,
-        );
+        conditions.and(&format!("(resource IS NULL OR {resource} IN ({of}{})", in_list(&kinds)));
+        for KindName { group, resource: plural } in &scope.kinds {
+            // Of a kind without objects the history has the name alone.
+            let group = group.as_deref().filter(|group| !group.is_empty());
+            conditions.text.push_str(&format!(" OR {resource} = ?"));
+            conditions.parameters.push(
+                [plural].into_iter().map(String::as_str).chain(group).collect::<Vec<_>>().join(".").into(),
+            );
+        }
         conditions.text.push(')');
     }
     let order = order_by("number", page, limit);
@@ -459,29 +461,30 @@ pub(super) fn gaps(
 /// The rows that a scope means.
 pub(super) struct Chosen {
     kinds: Option<Vec<i64>>,
-    namespace: Option<i64>,
+    namespaces: Option<Vec<i64>>,
     pub(super) objects: Option<Vec<i64>>,
 }
 
 impl Chosen {
     /// `None` when nothing can match.
     pub(super) fn find(connection: &Connection, scope: &Scope) -> Outcome<Option<Self>> {
-        let mut chosen = Self { kinds: None, namespace: None, objects: None };
-        if scope.resource.is_some() || scope.group.is_some() {
-            chosen.kinds = kinds(connection, scope)?;
-            if chosen.kinds.is_none() {
-                return Ok(None);
-            }
+        let mut chosen = Self { kinds: None, namespaces: None, objects: None };
+        if !scope.kinds.is_empty() {
+            chosen.kinds = Some(kinds(connection, &scope.kinds)?);
         }
-        match scope.namespace.as_deref() {
-            None => {}
-            Some("") => chosen.namespace = Some(0),
-            Some(name) => {
-                chosen.namespace = names::find(connection, Table::Namespaces, name)?;
-                if chosen.namespace.is_none() {
-                    return Ok(None);
-                }
+        if !scope.namespaces.is_empty() {
+            let mut found = Vec::new();
+            for name in &scope.namespaces {
+                let id = match name.as_str() {
+                    "" => Some(0),
+                    name => names::find(connection, Table::Namespaces, name)?,
+                };
+                found.extend(id);
             }
+            chosen.namespaces = Some(found);
+        }
+        if [&chosen.kinds, &chosen.namespaces].into_iter().flatten().any(Vec::is_empty) {
+            return Ok(None);
         }
         if scope.name.is_some() || scope.uid.is_some() {
             let objects = chosen.objects(connection, scope, 0, MOST)?;
@@ -520,8 +523,9 @@ impl Chosen {
                 (" INDEXED BY lives", format!("o.family IN ({families})"))
             }
         };
-        let namespace = self.namespace.map(|id| format!(" AND +o.namespace = {id}")).unwrap_or_default();
-        let those = format!("SELECT o.id, o.namespace, o.name FROM objects o{led} WHERE {wanted}{namespace}");
+        let within = self.namespaces.as_ref().map(|ids| format!(" AND +o.namespace{}", in_list(ids)));
+        let within = within.unwrap_or_default();
+        let those = format!("SELECT o.id, o.namespace, o.name FROM objects o{led} WHERE {wanted}{within}");
         let alive = match last {
             None => format!("{those} AND o.ended IS NULL"),
             Some(last) => {
@@ -550,8 +554,8 @@ impl Chosen {
             let families = format!("SELECT family FROM kinds WHERE id{}", in_list(kinds));
             conditions.and(&format!("o.family IN ({families})"));
         }
-        if let Some(namespace) = self.namespace {
-            conditions.compare("o.namespace = ", namespace);
+        if let Some(namespaces) = &self.namespaces {
+            conditions.one_of("o.namespace", namespaces);
         }
         if let Some(name) = &scope.name {
             conditions.compare("o.name = ", name.clone());
@@ -563,14 +567,18 @@ impl Chosen {
     }
 }
 
-fn kinds(connection: &Connection, scope: &Scope) -> Outcome<Option<Vec<i64>>> {
-    let sql =
-        "SELECT id FROM kinds WHERE (?1 IS NULL OR lower(plural) = lower(?1) OR lower(kind) = lower(?1))
+fn kinds(connection: &Connection, names: &[KindName]) -> Outcome<Vec<i64>> {
+    let sql = "SELECT id FROM kinds WHERE (lower(plural) = lower(?1) OR lower(kind) = lower(?1))
                AND (?2 IS NULL OR api_group = ?2)";
     let mut statement = connection.prepare_cached(sql)?;
-    let ids = statement.query_map(params![scope.resource, scope.group], |row| row.get(0))?;
-    let ids: Vec<i64> = ids.collect::<Result<_, _>>()?;
-    Ok((!ids.is_empty()).then_some(ids))
+    // One kind may have two of the names.
+    let mut found = BTreeSet::new();
+    for KindName { group, resource } in names {
+        for id in statement.query_map(params![resource, group], |row| row.get(0))? {
+            found.insert(id?);
+        }
+    }
+    Ok(found.into_iter().collect())
 }
 
 /// The kinds that the history has seen, with the plural of each.

@@ -252,9 +252,10 @@ impl Model {
 
 fn is_in(scope: &Scope, object: &ObjectId) -> bool {
     let is = |wanted: &Option<String>, found: &str| wanted.as_ref().is_none_or(|wanted| wanted == found);
-    is(&scope.resource, &object.resource)
-        && is(&scope.namespace, object.namespace.as_deref().unwrap_or_default())
+    let is_of = |kind: &KindName| kind.resource == object.resource && is(&kind.group, &object.gvk.group);
+    let namespace = object.namespace.as_deref().unwrap_or_default();
+    (scope.kinds.is_empty() || scope.kinds.iter().any(is_of))
+        && (scope.namespaces.is_empty() || scope.namespaces.iter().any(|it| it == namespace))
         && is(&scope.name, &object.name)
         && is(&scope.uid, &object.uid)
-        && is(&scope.group, &object.gvk.group)
 }

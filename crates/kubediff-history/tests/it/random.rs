@@ -199,10 +199,16 @@ impl Play {
         let pick = |random: &mut Rng, list: &[&str]| {
             (random.u8(..3) == 0).then(|| list[random.usize(..list.len())].to_owned())
         };
+        let some = |random: &mut Rng, list: &[&str]| -> Vec<String> {
+            let count = if random.bool() { 0 } else { random.usize(1..3) };
+            (0..count).map(|_| list[random.usize(..list.len())].to_owned()).collect()
+        };
+        let resources = some(&mut self.random, &["pods", "deployments", "nodes", "none"]);
+        let groups = &["", "apps"];
+        let named = |resource| KindName { group: pick(&mut self.random, groups), resource };
         Scope {
-            group: pick(&mut self.random, &["", "apps"]),
-            resource: pick(&mut self.random, &["pods", "deployments", "nodes", "none"]),
-            namespace: pick(&mut self.random, &["shop", "ops", "", "none"]),
+            kinds: resources.into_iter().map(named).collect(),
+            namespaces: some(&mut self.random, &["shop", "ops", "", "none"]),
             name: pick(&mut self.random, NAMES),
             uid: (self.random.u8(..8) == 0).then(|| format!("uid-{}", self.random.u64(..=self.uids))),
         }

@@ -6,7 +6,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use kubediff_history::{Details, Mask, ObjectId, Scope as Objects};
+use kubediff_history::{Details, KindName, Mask, ObjectId, Scope as Objects};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -22,10 +22,7 @@ pub(crate) const CAUSE: &str = "by `kubediff history scrub`";
 pub(crate) struct Order {
     /// Tells orders apart.
     pub(crate) id: u64,
-    pub(crate) group: Option<String>,
-    pub(crate) resource: Option<String>,
-    pub(crate) namespace: Option<String>,
-    pub(crate) name: Option<String>,
+    pub(crate) objects: Objects,
     pub(crate) path: Option<String>,
     /// The prints of the value, with its namespace.
     pub(crate) prints: Vec<(String, Vec<u8>)>,
@@ -145,9 +142,7 @@ impl Order {
             path.may_hide().map_err(OrderError::Path)?;
             secrets.hide(Scope::any(), path);
         }
-        let Self { group, resource, namespace, name, .. } = self;
-        let [group, resource, namespace, name] = [group, resource, namespace, name].map(Clone::clone);
-        Ok(Chosen { secrets, objects: Objects { group, resource, namespace, name, uid: None } })
+        Ok(Chosen { secrets, objects: self.objects.clone() })
     }
 }
 
@@ -177,11 +172,12 @@ pub(crate) struct Chosen {
 
 impl Chosen {
     fn has(&self, object: &ObjectId) -> bool {
-        let Objects { group, resource, namespace, name, .. } = &self.objects;
+        let Objects { kinds, namespaces, name, .. } = &self.objects;
         let is = |wanted: &Option<String>, found: &str| wanted.as_ref().is_none_or(|wanted| wanted == found);
-        is(group, &object.gvk.group)
-            && is(resource, &object.resource)
-            && is(namespace, object.namespace.as_deref().unwrap_or_default())
+        let is_of = |kind: &KindName| kind.resource == object.resource && is(&kind.group, &object.gvk.group);
+        let namespace = object.namespace.as_deref().unwrap_or_default();
+        (kinds.is_empty() || kinds.iter().any(is_of))
+            && (namespaces.is_empty() || namespaces.iter().any(|it| it == namespace))
             && is(name, &object.name)
     }
 }

@@ -381,7 +381,7 @@ impl HistoryWriter {
         }
         // Stored objects were there, whether or not that list came to its end.
         let deletions = self.past.knows_deletions(&self.within);
-        // Objects that come to the history meanwhile are found again among the names, and passed over.
+        // Two stored objects may have one name, where a deletion was missed: the second one is passed over.
         let mut pages = self.stored(scope, kind.resource.namespaced);
         while let Some(page) = pages.next(&mut self.reader)? {
             for before in page {
@@ -558,7 +558,8 @@ struct Stored {
 impl Stored {
     fn next(&mut self, reader: &mut Reader) -> Result<Option<Vec<Version>>, Error> {
         let Some(namespace) = self.namespaces.last() else { return Ok(None) };
-        let scope = Scope { namespace: namespace.clone(), ..self.scope.clone() };
+        let namespaces = namespace.iter().cloned().collect();
+        let scope = Scope { namespaces, ..self.scope.clone() };
         let (present, start) = match self.page.take() {
             Some(page) => page,
             None => (reader.present(&scope, None)?, 0),

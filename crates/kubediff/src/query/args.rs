@@ -123,8 +123,8 @@ impl NamespaceArgs {
 /// The part of the log to show.
 #[derive(Debug, Args)]
 pub struct LogArgs {
-    /// Objects, in kubectl's syntax: `deploy`, `deployments.apps`, `deploy/cart`, `deploy cart`; everything without it
-    #[arg(value_name = "KIND[/NAME]", num_args = 0..=2)]
+    /// Objects, in kubectl's syntax: `deploy`, `deployments.apps`, `deploy,sts`, `deploy/cart`, `deploy cart`; everything without it
+    #[arg(value_name = "KIND,...[/NAME]", num_args = 0..=2)]
     pub target: Vec<String>,
 
     /// Which namespaces.
@@ -274,8 +274,8 @@ pub enum VersionFormat {
 /// The states to compare.
 #[derive(Debug, Args)]
 pub struct DiffArgs {
-    /// Objects, in kubectl's syntax: `deploy`, `deployments.apps`, `deploy/cart`, `deploy cart`; everything without it
-    #[arg(value_name = "KIND[/NAME]", num_args = 0..=2)]
+    /// Objects, in kubectl's syntax: `deploy`, `deployments.apps`, `deploy,sts`, `deploy/cart`, `deploy cart`; everything without it
+    #[arg(value_name = "KIND,...[/NAME]", num_args = 0..=2)]
     pub target: Vec<String>,
 
     /// Which namespaces.
@@ -365,8 +365,8 @@ pub enum BlameFormat {
 /// Which objects to list.
 #[derive(Debug, Args)]
 pub struct GetArgs {
-    /// The kind, or one object, in kubectl's syntax: `deploy`, `deployments.apps`, `deploy/cart`, `deploy cart`
-    #[arg(value_name = "KIND[/NAME]", num_args = 1..=2, required = true)]
+    /// The kinds, or objects of one name, in kubectl's syntax: `deploy`, `deployments.apps`, `deploy,sts`, `deploy/cart`, `deploy cart`
+    #[arg(value_name = "KIND,...[/NAME]", num_args = 1..=2, required = true)]
     pub target: Vec<String>,
 
     /// Which namespaces.

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
-use kubediff_history::{Filter, Incarnation, Number, Origin, Page, Places, Reader, Record, Scope, Version};
+use kubediff_history::{
+    Filter, Incarnation, KindName, Number, Origin, Page, Places, Reader, Record, Scope, Version,
+};
 use serde::Serialize;
 
 use super::args::{DiffArgs, DiffFormat};
@@ -37,7 +39,7 @@ pub(super) fn run(args: &DiffArgs, now: &Zoned) -> Result<(), QueryError> {
         between: (from, to),
         // Stored objects have no secrets: none is hidden here, and no key is used.
         profile: Profile { noise, secrets: Secrets::with_key([0; 32]), schemas: Schemas::default() },
-        shows_kind: target.scope.resource.is_some(),
+        shows_kind: !target.scope.kinds.is_empty(),
         tally: Tally::default(),
         late: 0,
         other_keys: 0,
@@ -96,9 +98,8 @@ fn changed(
         })
         .collect();
     let scope = |(group, resource, namespace, name)| Scope {
-        group: Some(group),
-        resource: Some(resource),
-        namespace: Some(namespace),
+        kinds: vec![KindName { group: Some(group), resource }],
+        namespaces: vec![namespace],
         name: Some(name),
         uid: None,
     };

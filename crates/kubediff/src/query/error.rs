@@ -105,7 +105,7 @@ pub enum UnknownName {
     #[error("`{0}` is neither a kind nor an object; write KIND or KIND/NAME, such as deploy or deploy/cart")]
     Malformed(String),
     /// A name is missing.
-    #[error("`{0}` names no object; write KIND/NAME, such as deploy/cart")]
+    #[error("`{0}` is not one object; write KIND/NAME, such as deploy/cart")]
     NoName(String),
     /// Several objects have this name.
     #[error("{object} exists several times: as {places}; name one, with its group or with -n")]

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 use kube_table::{Columns, Resource, Table as Printer, builtin};
-use kubediff_history::{Gvk, ObjectId, Present, Reader, Version};
+use kubediff_history::{Gvk, ObjectId, Present, Reader, Scope, Version};
 
 use super::args::{GetArgs, ObjectFormat};
 use super::error::QueryError;
@@ -32,19 +32,27 @@ pub(super) fn run(args: &GetArgs, now: &Zoned) -> Result<(), QueryError> {
         return Err(QueryError::Period("--at is in the future: nothing is known of it".to_owned()));
     }
     let target = Target::read(&mut reader, &args.target, args.namespaces.one())?;
-    let objects = reader.present(&target.scope, at)?;
+    // As kubectl does: one kind after the other.
+    let mut objects = Vec::new();
+    for kind in &target.scope.kinds {
+        let scope = Scope { kinds: vec![kind.clone()], ..target.scope.clone() };
+        objects.push(reader.present(&scope, at)?);
+    }
+    let count: usize = objects.iter().map(Present::len).sum();
     let when = at.map(|at| format!(" at {}", date_and_time(at, zone))).unwrap_or_default();
-    if objects.is_empty() && target.scope.name.is_some() {
+    if count == 0 && target.scope.name.is_some() {
         return Err(absent(&mut reader, &target, at, zone));
     }
     let mut answer = Answer { reader: &mut reader, objects: &objects, at, output: Output::whole() };
     match args.output {
         ObjectFormat::Table | ObjectFormat::Wide => answer.tables(args, now.timestamp())?,
         ObjectFormat::Name => answer.names()?,
-        ObjectFormat::Yaml | ObjectFormat::Json => answer.manifests(args, target.scope.name.is_some())?,
+        ObjectFormat::Yaml | ObjectFormat::Json => {
+            answer.manifests(args, count, target.scope.name.is_some())?;
+        }
     }
     answer.output.finish()?;
-    if objects.is_empty() {
+    if count == 0 {
         say(&format!("no {target} found{when}; {}", covered(&mut reader, zone)?));
     }
     let at = at.unwrap_or_else(|| now.timestamp());
@@ -82,46 +90,49 @@ fn name(version: &Version) -> String {
 /// An answer on its way. It takes its objects some at a time: all of them may be more than the memory.
 struct Answer<'a> {
     reader: &'a mut Reader,
-    objects: &'a Present,
+    /// Those of each kind.
+    objects: &'a [Present],
     at: Option<Timestamp>,
     output: Output,
 }
 
 impl Answer<'_> {
+    /// Gives each object, with the place of its kind among those that were asked for.
     fn each(
         &mut self,
-        mut take: impl FnMut(&mut Reader, &mut Output, &Version) -> Result<(), QueryError>,
+        mut take: impl FnMut(&mut Reader, &mut Output, usize, &Version) -> Result<(), QueryError>,
     ) -> Result<(), QueryError> {
-        for start in (0..self.objects.len()).step_by(PAGE) {
-            let page = start..self.objects.len().min(start + PAGE);
-            for version in self.reader.states(self.objects, page)? {
-                take(self.reader, &mut self.output, &version)?;
+        for (place, objects) in self.objects.iter().enumerate() {
+            for start in (0..objects.len()).step_by(PAGE) {
+                for version in self.reader.states(objects, start..objects.len().min(start + PAGE))? {
+                    take(self.reader, &mut self.output, place, &version)?;
+                }
             }
         }
         Ok(())
     }
 
     fn names(&mut self) -> Result<(), QueryError> {
-        self.each(|_, output, version| Ok(output.text(&(name(version) + "\n"))?))
+        self.each(|_, output, _, version| Ok(output.text(&(name(version) + "\n"))?))
     }
 
     /// One object, or a list as kubectl makes it.
-    fn manifests(&mut self, args: &GetArgs, has_name: bool) -> Result<(), QueryError> {
+    fn manifests(&mut self, args: &GetArgs, count: usize, has_name: bool) -> Result<(), QueryError> {
         let text = |version: &Version| {
             let object = stored::shown(version, args.show_managed_fields);
             if args.output == ObjectFormat::Yaml { yaml(&object) } else { json_pretty(&object) }
         };
-        if has_name && self.objects.len() == 1 {
-            return self.each(|_, output, version| Ok(output.text(&text(version)?)?));
+        if has_name && count == 1 {
+            return self.each(|_, output, _, version| Ok(output.text(&text(version)?)?));
         }
         let Frame { head, item, further, between, end, none } =
             if args.output == ObjectFormat::Yaml { YAML } else { JSON };
-        if self.objects.is_empty() {
+        if count == 0 {
             return Ok(self.output.text(none)?);
         }
         self.output.text(head)?;
         let mut is_first = true;
-        self.each(|_, output, version| {
+        self.each(|_, output, _, version| {
             if !std::mem::take(&mut is_first) {
                 output.text(between)?;
             }
@@ -136,12 +147,12 @@ impl Answer<'_> {
         Ok(self.output.text(end)?)
     }
 
-    /// A table for each version of the kind. Times in it are seen from then, or from now.
+    /// A table for each version of each kind. Times in it are seen from then, or from now.
     fn tables(&mut self, args: &GetArgs, now: Timestamp) -> Result<(), QueryError> {
-        let (at, mut by_kind) = (self.at, BTreeMap::new());
-        self.each(|reader, _, version| {
+        let (at, mut by_kind, has_kinds) = (self.at, BTreeMap::new(), self.objects.len() > 1);
+        self.each(|reader, _, place, version| {
             let Version { object, .. } = version;
-            let (printer, rows) = match by_kind.entry(object.gvk.clone()) {
+            let (printer, rows) = match by_kind.entry((place, object.gvk.clone())) {
                 Entry::Occupied(known) => known.into_mut(),
                 Entry::Vacant(new) => {
                     let resource = resource(reader, &object.gvk, &object.resource, at)?;
@@ -154,7 +165,11 @@ impl Answer<'_> {
                     new.insert((printer, rows))
                 }
             };
-            let cells = printer.row(&stored::object(version), SystemTime::from(at.unwrap_or(now)));
+            let mut cells = printer.row(&stored::object(version), SystemTime::from(at.unwrap_or(now)));
+            // As kubectl does, so that each name can be typed again.
+            if let Some(cell) = cells.first_mut().filter(|_| has_kinds) {
+                *cell = name(version);
+            }
             let namespace = object.namespace.clone().filter(|_| has_namespace(args, object));
             rows.row(namespace.into_iter().chain(cells).map(|cell| shown(&cell)));
             Ok(())

@@ -2,11 +2,12 @@
 
 mod kinds;
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use jiff::Zoned;
 use jiff::tz::TimeZone;
-use kubediff_history::{At, Incarnation, Number, Reader, Scope};
+use kubediff_history::{At, Incarnation, KindName, Number, Reader, Scope};
 
 use super::error::{QueryError, UnknownName};
 use super::instant::instant;
@@ -15,75 +16,94 @@ use kinds::kind;
 
 pub(super) use kinds::{definition, schema};
 
-/// The subject of a question: everything, a kind, or one object, perhaps of one namespace only.
+/// The subject of a question: everything, some kinds, or objects of one name, perhaps of one namespace only.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Target {
     pub(super) scope: Scope,
+    /// The namespace, where a kind of them has one.
+    namespace: Option<String>,
 }
 
 impl Target {
-    /// The target that is written as `words` (`deploy`, `deploy/cart`, `deploy cart`; everything without any), in this
+    /// The target that is written as `words` (`deploy`, `deploy,sts`, `deploy/cart`, `deploy cart`; everything without any), in this
     /// namespace or in all of them.
     pub(super) fn read(
         reader: &mut Reader,
         words: &[String],
         namespace: Option<&str>,
     ) -> Result<Self, QueryError> {
-        let mut scope = Scope { namespace: namespace.map(str::to_owned), ..Scope::default() };
+        let mut namespaces: BTreeSet<&str> = namespace.into_iter().collect();
+        let mut scope = Scope::default();
         let text = words.join("/");
+        let mut is_placed = words.is_empty();
         if !words.is_empty() {
             let written = Written::parse(&text).ok_or_else(|| UnknownName::Malformed(text.clone()))?;
-            let kind = kind(reader, written.kind, written.group)?;
-            scope.resource = Some(kind.plural);
-            scope.group = Some(kind.group);
             scope.name = written.name.map(str::to_owned);
-            if !kind.namespaced {
-                scope.namespace = None;
+            for (group, word) in written.kinds {
+                let kind = kind(reader, word, group)?;
+                let named = KindName { group: Some(kind.group), resource: kind.plural };
+                if !scope.kinds.contains(&named) {
+                    scope.kinds.push(named);
+                }
+                is_placed |= kind.namespaced;
+                // `get nodes,pods -n shop` is about all nodes.
+                if !kind.namespaced && namespace.is_some() {
+                    namespaces.insert("");
+                }
             }
         }
-        Ok(Self { scope })
+        scope.namespaces = namespaces.into_iter().map(str::to_owned).collect();
+        Ok(Self { scope, namespace: namespace.filter(|_| is_placed).map(str::to_owned) })
     }
 
     /// ` of deployments.apps`, ` in namespace shop`; nothing for everything.
     pub(super) fn of_it(&self) -> String {
-        match (&self.scope.resource, &self.scope.namespace) {
-            (Some(_), _) => format!(" of {self}"),
-            (None, Some(namespace)) => format!(" in namespace {namespace}"),
-            (None, None) => String::new(),
+        match self.scope.kinds.is_empty() {
+            false => format!(" of {self}"),
+            true => self.place(),
         }
+    }
+
+    /// ` in namespace shop`; nothing for all of them.
+    fn place(&self) -> String {
+        self.namespace.as_ref().map(|namespace| format!(" in namespace {namespace}")).unwrap_or_default()
+    }
+
+    /// `deployments.apps`, of each kind.
+    pub(super) fn kinds(scope: &Scope) -> Vec<String> {
+        let name = |kind: &KindName| match kind.group.as_deref() {
+            None | Some("") => kind.resource.clone(),
+            Some(group) => format!("{}.{group}", kind.resource),
+        };
+        scope.kinds.iter().map(name).collect()
     }
 }
 
 /// `deployments.apps/cart in namespace shop`.
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scope = &self.scope;
-        match (&scope.resource, &scope.group) {
-            (Some(resource), Some(group)) if !group.is_empty() => write!(f, "{resource}.{group}")?,
-            (Some(resource), _) => f.write_str(resource)?,
-            (None, _) => f.write_str("everything")?,
+        match &*Self::kinds(&self.scope) {
+            [] => f.write_str("everything")?,
+            kinds => f.write_str(&kinds.join(","))?,
         }
-        if let Some(name) = &scope.name {
+        if let Some(name) = &self.scope.name {
             write!(f, "/{name}")?;
         }
-        match &scope.namespace {
-            Some(namespace) => write!(f, " in namespace {namespace}"),
-            None => Ok(()),
-        }
+        f.write_str(&self.place())
     }
 }
 
-/// The parts of `deploy`, `deploy/cart`, `deployments.apps/cart`, `apps/v1/deployments/cart`.
+/// The parts of `deploy`, `deploy,sts`, `deploy/cart`, `deployments.apps/cart`, `apps/v1/deployments/cart`.
 struct Written<'a> {
-    group: Option<&'a str>,
-    kind: &'a str,
+    /// With their groups, where these are written.
+    kinds: Vec<(Option<&'a str>, &'a str)>,
     name: Option<&'a str>,
 }
 
 impl<'a> Written<'a> {
     fn parse(text: &'a str) -> Option<Self> {
         let parts: Vec<&str> = text.split('/').collect();
-        let (group, kind, name) = match parts[..] {
+        let (group, kinds, name) = match parts[..] {
             [kind] => (None, kind, None),
             [version, kind] if is_version(version) => (Some(""), kind, None),
             [kind, name] => (None, kind, Some(name)),
@@ -92,16 +112,21 @@ impl<'a> Written<'a> {
             [group, version, kind, name] if is_version(version) => (Some(group), kind, Some(name)),
             _ => return None,
         };
-        let (kind, of) = kind.split_once('.').map_or((kind, None), |(kind, of)| (kind, Some(of)));
-        // `deployments.v1.apps` names a version, too.
-        let of = of.map(|of| match of.split_once('.') {
-            Some((version, group)) if is_version(version) => group,
-            _ if of == "core" || is_version(of) => "",
-            _ => of,
-        });
-        let is_complete = parts.iter().all(|part| !part.is_empty()) && !kind.is_empty();
-        let is_one = !text.contains([',', ' ']);
-        (is_complete && is_one).then_some(Self { group: of.or(group), kind, name })
+        let kind = |text: &'a str| {
+            let (kind, of) = text.split_once('.').map_or((text, None), |(kind, of)| (kind, Some(of)));
+            // `deployments.v1.apps` names a version, too.
+            let of = of.map(|of| match of.split_once('.') {
+                Some((version, group)) if is_version(version) => group,
+                _ if of == "core" || is_version(of) => "",
+                _ => of,
+            });
+            (of.or(group), kind)
+        };
+        let kinds: Vec<_> = kinds.split(',').map(kind).collect();
+        let is_complete =
+            parts.iter().all(|part| !part.is_empty()) && kinds.iter().all(|it| !it.1.is_empty());
+        let is_one = !text.contains(' ') && name.is_none_or(|name| !name.contains(','));
+        (is_complete && is_one).then_some(Self { kinds, name })
     }
 }
 
@@ -125,7 +150,7 @@ pub(super) fn object(
     zone: &TimeZone,
 ) -> Result<Found, QueryError> {
     let target = Target::read(reader, words, namespace)?;
-    if target.scope.name.is_none() {
+    if target.scope.name.is_none() || target.scope.kinds.len() > 1 {
         return Err(UnknownName::NoName(words.join("/")).into());
     }
     let mut incarnations = reader.incarnations(&target.scope)?;
@@ -180,10 +205,23 @@ mod tests {
             ("pods.v1", Some(""), "pods", None),
         ] {
             let written = Written::parse(text).unwrap();
-            assert_eq!((written.group, written.kind, written.name), (group, kind, name), "{text}");
+            assert_eq!((written.kinds, written.name), (vec![(group, kind)], name), "{text}");
         }
-        for text in ["", "deploy/", "/cart", "a/b/c/d", "a/v1/b/c/d", "deploy,sts", "apps/v1/", "deploy/a b"]
-        {
+        let some = Written::parse("deploy,nodes.core,sts.apps/cart").unwrap();
+        assert_eq!(some.kinds, [(None, "deploy"), (Some(""), "nodes"), (Some("apps"), "sts")]);
+        assert_eq!(some.name, Some("cart"));
+        for text in [
+            "",
+            "deploy/",
+            "/cart",
+            "a/b/c/d",
+            "a/v1/b/c/d",
+            "deploy,",
+            ",sts",
+            "deploy/a,b",
+            "apps/v1/",
+            "deploy/a b",
+        ] {
             assert!(Written::parse(text).is_none(), "{text}");
         }
     }

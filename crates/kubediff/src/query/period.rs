@@ -6,6 +6,7 @@ use kubediff_history::{Page, Reader, Scope};
 
 use super::error::QueryError;
 use super::instant::instant;
+use super::names::Target;
 use crate::follow::Within;
 use crate::history::notes::{LEFT_OUT, OPEN, WATCHED_UNTIL, WITHIN, left};
 
@@ -113,16 +114,14 @@ pub(super) fn unwatched(
 ) -> Result<Vec<String>, QueryError> {
     let (notes, positions) = (reader.notes()?, reader.positions()?);
     let mut unwatched = Vec::new();
-    let name =
-        scope.resource.as_ref().zip(scope.group.as_ref()).map(|(plural, group)| {
-            if group.is_empty() { plural.clone() } else { format!("{plural}.{group}") }
-        });
-    let is_asked = |target: &str| name.as_deref().is_none_or(|name| target.split('/').next() == Some(name));
-    if let Some(name) = &name {
+    let kinds = Target::kinds(scope);
+    let is_of = |target: &str, name: &str| target.split('/').next() == Some(name);
+    let is_asked = |target: &str| kinds.is_empty() || kinds.iter().any(|name| is_of(target, name));
+    for name in &kinds {
         let left: Option<Timestamp> = notes.get(&left(name)).and_then(|time| time.parse().ok());
         if let Some(left) = left.filter(|left| *left < at) {
             unwatched.push(format!("{name} not watched since {}", date_and_time(left, zone)));
-        } else if !positions.is_empty() && !positions.keys().any(|target| is_asked(target)) {
+        } else if !positions.is_empty() && !positions.keys().any(|target| is_of(target, name)) {
             unwatched.push(format!("{name} never watched"));
         }
     }
@@ -141,7 +140,8 @@ pub(super) fn unwatched(
     let within: Option<Within> = notes.get(WITHIN).and_then(|within| serde_json::from_str(within).ok());
     let since: Option<Timestamp> = notes.get(LEFT_OUT).and_then(|note| note.split_once(' ')?.0.parse().ok());
     if let Some((since, within)) = since.filter(|since| *since < at).zip(within) {
-        let is_in = scope.namespace.as_deref().is_some_and(|namespace| within.has(Some(namespace)));
+        let has = |namespace: &String| within.has(Some(namespace));
+        let is_in = !scope.namespaces.is_empty() && scope.namespaces.iter().all(has);
         if !(is_in && within.selectors.is_empty()) {
             let since = date_and_time(since, zone);
             unwatched.push(format!("only {} watched since {since}", within.in_words()));

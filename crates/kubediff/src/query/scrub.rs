@@ -31,17 +31,15 @@ const WAITS: &str = "another process has the file, and another order waits for i
 
 pub(super) fn run(args: &ScrubArgs, now: &Zoned) -> Result<(), QueryError> {
     let mut reader = Reader::open(&args.file)?;
-    let target = match &args.resource {
+    let objects = match &args.resource {
         Some(resource) => {
             let words: Vec<String> = std::iter::once(resource).chain(&args.name).cloned().collect();
-            Target::read(&mut reader, &words, args.namespace.as_deref())?
+            Target::read(&mut reader, &words, args.namespace.as_deref())?.scope
         }
-        None => Target {
-            scope: Objects {
-                namespace: args.namespace.clone(),
-                name: args.name.clone(),
-                ..Objects::default()
-            },
+        None => Objects {
+            namespaces: args.namespace.iter().cloned().collect(),
+            name: args.name.clone(),
+            ..Objects::default()
         },
     };
     let cluster = reader.cluster()?;
@@ -68,10 +66,8 @@ pub(super) fn run(args: &ScrubArgs, now: &Zoned) -> Result<(), QueryError> {
     }
     let news = secrets.news();
     let prints = news.iter().filter_map(|(namespace, print)| Some((namespace.clone()?, print.clone())));
-    let Objects { group, resource, namespace, name, .. } = target.scope;
     let id = getrandom::u64().unwrap_or_else(|_| std::process::id().into());
-    let order =
-        Order { id, group, resource, namespace, name, path: args.path.clone(), prints: prints.collect() };
+    let order = Order { id, objects, path: args.path.clone(), prints: prints.collect() };
     let chosen = order.mask(&secrets).map_err(QueryError::Order)?;
 
     let (mut was_left, mut waits) = (false, false);

@@ -13,7 +13,7 @@ mod daemon;
 
 use std::time::Duration;
 
-use kubediff_history::{Filter, Page, Record, Scope};
+use kubediff_history::{Filter, KindName, Page, Record, Scope};
 use tokio::task::LocalSet;
 
 use crate::cluster::{Cluster, EVERY, Written};
@@ -59,7 +59,10 @@ async fn an_hour_of_an_idle_cluster_is_silent_and_then_one_change_is_one_message
         let records = history.records(&everything, &Page::newest(10)).unwrap().records;
         assert!(records.is_empty(), "{records:#?}");
         // The state that was left out is the current one all the same.
-        let scope = Scope { resource: Some("leases".to_owned()), ..Scope::default() };
+        let scope = Scope {
+            kinds: vec![KindName { group: None, resource: "leases".to_owned() }],
+            ..Scope::default()
+        };
         let version = cluster.version_of_lease("node-7");
         let is_current = async || {
             let leases = daemon.history().state(&scope, None).unwrap();

@@ -71,7 +71,7 @@ impl Set {
         let wanted = self.server.api().list(&config_maps(), Some("default")).unwrap();
         let wanted =
             versions(wanted.iter().map(|it| (text(it, "name"), text(it, "resourceVersion"))).collect());
-        let scope = Scope { namespace: Some("default".to_owned()), ..Scope::default() };
+        let scope = Scope { namespaces: vec!["default".to_owned()], ..Scope::default() };
         let begin = Instant::now();
         loop {
             // The file may not be there yet.

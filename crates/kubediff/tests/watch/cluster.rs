@@ -14,7 +14,7 @@ use k8s_openapi::api::core::v1::ServiceAccount;
 use kube_client::api::{Api, PostParams};
 use kube_client::config::{KubeConfigOptions, Kubeconfig};
 use kube_client::{Client, Config};
-use kubediff_history::{At, Filter, Page, Reader, Scope};
+use kubediff_history::{At, Filter, KindName, Page, Reader, Scope};
 use serde_json::{Value, json};
 use serve::full;
 use serve::http::{Server, ServerOptions, Serving};
@@ -417,7 +417,10 @@ async fn the_history_has_what_the_server_has(world: &mut World, history: &Path) 
             let plural = path.rsplit('/').next().unwrap();
             let list = world.attempt("GET", path, "", &Value::Null).await.unwrap();
             let mut reader = Reader::open(history).unwrap();
-            let scope = Scope { resource: Some(plural.to_owned()), ..Scope::default() };
+            let scope = Scope {
+                kinds: vec![KindName { group: None, resource: plural.to_owned() }],
+                ..Scope::default()
+            };
             let state = reader.state(&scope, None).unwrap();
             let mut known: BTreeMap<String, Value> =
                 state.iter().map(|it| (it.object.uid.clone(), it.body.value())).collect();

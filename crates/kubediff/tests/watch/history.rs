@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use http::Method;
-use kubediff_history::{Filter, Page, Reader, Record, Scope};
+use kubediff_history::{Filter, KindName, Page, Reader, Record, Scope};
 use serde_json::{Value, json};
 use testapi::TestApi;
 
@@ -59,7 +59,10 @@ fn log(file: &Path) -> Vec<String> {
 /// The data of the config maps that the history has now.
 fn state(file: &Path) -> BTreeMap<String, Value> {
     let mut reader = Reader::open(file).unwrap();
-    let scope = Scope { resource: Some("configmaps".to_owned()), ..Scope::default() };
+    let scope = Scope {
+        kinds: vec![KindName { group: None, resource: "configmaps".to_owned() }],
+        ..Scope::default()
+    };
     let state = reader.state(&scope, None).unwrap();
     state.iter().map(|it| (it.object.name.clone(), it.body.value()["data"]["k"].clone())).collect()
 }

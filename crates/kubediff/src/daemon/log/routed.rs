@@ -7,7 +7,8 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use kubediff_delivery::{Entry, Record as Parcelled};
 use kubediff_history::{
-    At, ChangeRecord, Error, Filter, Gap, Ids, Number, ObjectId, Page, Reader, Record, Scope, Scrubbed,
+    At, ChangeRecord, Error, Filter, Gap, Ids, KindName, Number, ObjectId, Page, Reader, Record, Scope,
+    Scrubbed,
 };
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -298,12 +299,8 @@ type States = (Option<Redacted<Value>>, Option<Redacted<Value>>);
 /// The states as far as the history has them.
 fn objects(reader: &mut Reader, record: &ChangeRecord) -> Result<States, Error> {
     let gvk = &record.object.gvk;
-    let scope = Scope {
-        group: Some(gvk.group.clone()),
-        resource: Some(record.object.resource.clone()),
-        uid: Some(record.object.uid.clone()),
-        ..Scope::default()
-    };
+    let kind = KindName { group: Some(gvk.group.clone()), resource: record.object.resource.clone() };
+    let scope = Scope { kinds: vec![kind], uid: Some(record.object.uid.clone()), ..Scope::default() };
     let incarnations = reader.incarnations(&scope)?;
     let Some(incarnation) = incarnations.last() else { return Ok((None, None)) };
     let mut version = |at: &At| -> Result<_, Error> {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use kubediff_history::{Error, Reader, Scope};
+use kubediff_history::{Error, KindName, Reader, Scope};
 
 use crate::KeyId;
 use crate::follow::Within;
@@ -157,5 +157,6 @@ pub(super) fn scope_of(target: &str) -> Scope {
         None => (target, None),
     };
     let (plural, group) = resource.split_once('.').unwrap_or((resource, ""));
-    Scope { group: Some(group.to_owned()), resource: Some(plural.to_owned()), name, ..Scope::default() }
+    let kind = KindName { group: Some(group.to_owned()), resource: plural.to_owned() };
+    Scope { kinds: vec![kind], name, ..Scope::default() }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use kube_table::{Resource, builtin};
-use kubediff_history::{Gvk, ObjectId, Reader, Scope};
+use kubediff_history::{Gvk, KindName, ObjectId, Reader, Scope};
 use serde_json::Value;
 
 use crate::model::schema::{KindSchema, Schemas};
@@ -101,12 +101,11 @@ pub(in crate::query) fn schema(
 }
 
 fn of_definitions(name: Option<String>) -> Scope {
-    Scope {
+    let kind = KindName {
         group: Some("apiextensions.k8s.io".to_owned()),
-        resource: Some("customresourcedefinitions".to_owned()),
-        name,
-        ..Scope::default()
-    }
+        resource: "customresourcedefinitions".to_owned(),
+    };
+    Scope { kinds: vec![kind], name, ..Scope::default() }
 }
 
 /// `configmaps, deployments.apps`.

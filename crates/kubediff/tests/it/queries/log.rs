@@ -154,6 +154,21 @@ fn the_log_is_filtered() {
             "#]],
         ),
         (
+            &["log", "deploy,secrets,no", "-n", "shop", "--since", "2026-03-01 14:12", "--oneline"],
+            expect![[r#"
+                2026-03-01 14:50:00  - secrets shop/db  age 10m, type Opaque, data password (14 bytes)  (deleted) #18
+                2026-03-01 14:40:00  + secrets shop/db  type Opaque, data password (14 bytes)  (added by kubectl-create) #17
+                2026-03-01 14:30:00  ± deployments.apps shop/cart  replicas 3 -> 2, availableReplicas 1 -> 0, readyReplicas 1 -> 0, updatedReplicas 1 -> 0  (recreated by helm) #16
+                2026-03-01 14:12:00  ! not watched from 14:11:00 to 14:12:00 (1m0s): deployments.apps  (the server restarted)
+            "#]],
+        ),
+        (
+            &["log", "no,ing", "-n", "shop"],
+            expect![[r#"
+            kubediff: no change of nodes,ingresses.networking.k8s.io in namespace shop; the history covers 2026-03-01 13:59:00 to 2026-03-01 14:50:00
+        "#]],
+        ),
+        (
             &["log", "nodes", "--limit", "1"],
             expect![[r#"
             kubediff: no change of nodes; the history covers 2026-03-01 13:59:00 to 2026-03-01 14:50:00
@@ -578,9 +593,9 @@ fn what_cannot_be_shown_is_said() {
         "#]],
         ),
         (
-            &["log", "deploy,svc"],
+            &["log", "deploy,"],
             expect![[r#"
-            kubediff: `deploy,svc` is neither a kind nor an object; write KIND or KIND/NAME, such as deploy or deploy/cart
+            kubediff: `deploy,` is neither a kind nor an object; write KIND or KIND/NAME, such as deploy or deploy/cart
             exit 2
         "#]],
         ),

@@ -45,6 +45,49 @@ fn objects_are_listed_as_kubectl_does() {
                 n1     Ready    <none>   28d   v1.36.3
             "#]],
         ),
+        // One kind after the other; nodes have no namespace.
+        (
+            &["get", "no,deploy.apps,po", "-n", "shop", "--at", "2026-03-01 14:06:30"],
+            expect![[r#"
+            NAME      STATUS   ROLES    AGE   VERSION
+            node/n1   Ready    <none>   28d   v1.36.3
+
+            NAME                   READY   UP-TO-DATE   AVAILABLE   AGE
+            deployment.apps/cart   1/1     1            1           66m
+
+            NAME         READY   STATUS             RESTARTS   AGE
+            pod/cart-a   0/1     CrashLoopBackOff   3          5m30s
+        "#]],
+        ),
+        (
+            &["get", "cm,deploy", "-o", "name", "--at", "2026-03-01 14:10"],
+            expect![[r#"
+            configmap/app
+            configmap/app
+            deployment.apps/cart
+        "#]],
+        ),
+        (
+            &["get", "deploy,sts/cart", "-n", "shop", "-o", "name"],
+            expect![[r#"
+            deployment.apps/cart
+            kubediff: the history ends at 2026-03-01 14:50:00: what happened later is not known
+        "#]],
+        ),
+        (
+            &["get", "po,sts/none"],
+            expect![[r#"
+            kubediff: the history has no pods,statefulsets.apps/none; the history covers 2026-03-01 13:59:00 to 2026-03-01 14:50:00
+            exit 1
+        "#]],
+        ),
+        (
+            &["blame", "po,deploy/cart"],
+            expect![[r#"
+            kubediff: `po,deploy/cart` is not one object; write KIND/NAME, such as deploy/cart
+            exit 2
+        "#]],
+        ),
         (
             &["get", "of", "--at", "2026-03-01 14:25"],
             expect![[r#"
@@ -445,7 +488,7 @@ fn each_field_has_its_manager() {
         (
             &["blame", "deploy"],
             expect![[r#"
-            kubediff: `deploy` names no object; write KIND/NAME, such as deploy/cart
+            kubediff: `deploy` is not one object; write KIND/NAME, such as deploy/cart
             exit 2
         "#]],
         ),

@@ -2,7 +2,7 @@
 
 use fastrand::Rng;
 use kubediff::Schemas;
-use kubediff_history::{At, Reader, Scope};
+use kubediff_history::{At, KindName, Reader, Scope};
 use serde_json::{Value, json};
 
 use super::world::World;
@@ -88,7 +88,8 @@ fn k1_k2_the_history_answers_what_the_server_had_but_for_named_noise() {
             edit(&mut rng, &mut object["spec"]);
         }
         let mut reader = Reader::open(&path).unwrap();
-        let gate = Scope { resource: Some("gates".to_owned()), ..Scope::default() };
+        let gate =
+            Scope { kinds: vec![KindName { group: None, resource: "gates".to_owned() }], ..Scope::default() };
         let (gvk, _) = support::gvk(&object);
         let incarnation = reader.incarnations(&gate).unwrap().remove(0);
         let last = states.last().unwrap().0;
