@@ -1,7 +1,9 @@
 //! The history in a file of SQLite. Nothing above this module knows that.
 
 mod candidates;
+mod chosen;
 mod codec;
+mod conditions;
 mod detail;
 mod fault;
 mod names;
@@ -12,6 +14,8 @@ mod schema;
 mod scrub;
 mod sinks;
 mod states;
+mod times;
+mod values;
 mod verify;
 mod write;
 
@@ -105,7 +109,7 @@ impl History {
         self.files = files;
         let committed = self.writer.commit(&self.connection, batch);
         self.settle(committed)?;
-        Ok(read::number(self.writer.last()))
+        Ok(values::number(self.writer.last()))
     }
 
     /// Gives up the memory of recent versions and of pages of the file; they are read again when they are needed.
@@ -136,7 +140,7 @@ impl History {
     ///
     /// When there is no such sink or record, or the file cannot be written.
     pub fn settle_sink(&mut self, sink: &str, settled: &Settled) -> Result<(), Error> {
-        let last = read::number(self.writer.last());
+        let last = values::number(self.writer.last());
         if settled.position > last {
             return Err(Error::NotFound(format!("record {}", settled.position)));
         }

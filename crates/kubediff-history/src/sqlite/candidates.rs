@@ -1,11 +1,13 @@
-//! Versions by path, manager or namespace, in order and a part at a time: a path may have all versions of a history, or one.
+//! Versions by path, manager, kind or namespace, in order and a part at a time: a path may have all versions of a history, or one.
 
 use std::collections::HashSet;
 
 use rusqlite::{Connection, params};
 
+use super::chosen::Chosen;
 use super::fault::Outcome;
 use super::names::{self, Table};
+use super::times::Span;
 use crate::filter::{Filter, Order};
 
 /// This many versions of each name are looked up at once.
@@ -16,7 +18,7 @@ pub(super) struct Candidates {
     /// The table and its column.
     index: (&'static str, &'static str),
     ids: Vec<i64>,
-    /// The namespaces, for `versions_by_place`: a kind in one of them is in order, a namespace as a whole is not.
+    /// The namespaces of kinds: a kind in one of them is in order, a namespace as a whole is not.
     namespaces: Option<Vec<i64>>,
 }
 
@@ -45,33 +47,32 @@ impl Named {
 }
 
 impl Candidates {
-    /// The versions of these kinds, or of all, in these namespaces.
-    pub(super) fn of_places(
-        connection: &Connection,
-        namespaces: &[i64],
-        kinds: Option<&[i64]>,
-    ) -> Outcome<Self> {
-        let ids = match kinds {
-            Some(kinds) => kinds.to_vec(),
+    /// The versions of the kinds and namespaces that are chosen; `None` where all are.
+    pub(super) fn of_places(connection: &Connection, chosen: &Chosen) -> Outcome<Option<Self>> {
+        let namespaces = chosen.namespaces.clone();
+        let ids = match &chosen.kinds {
+            Some(kinds) => kinds.clone(),
+            None if namespaces.is_none() => return Ok(None),
             None => {
                 let mut all = connection.prepare_cached("SELECT id FROM kinds")?;
                 all.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?
             }
         };
-        Ok(Self { index: ("versions", "kind"), ids, namespaces: Some(namespaces.to_vec()) })
+        Ok(Some(Self { index: ("versions", "kind"), ids, namespaces }))
     }
 
-    /// The next versions in this order beyond `after`, and the place from which to go on; `None` at the end.
+    /// The next versions of a span in this order beyond `after`, and the place from which to go on; `None` at the end.
     pub(super) fn next(
         &self,
         connection: &Connection,
         order: Order,
         after: i64,
+        span: &Span,
     ) -> Outcome<(Vec<i64>, Option<i64>)> {
         let (table, column) = self.index;
-        let (compare, direction) = match order {
-            Order::NewestFirst => ("<", "DESC"),
-            Order::OldestFirst => (">", "ASC"),
+        let (compare, until, direction) = match order {
+            Order::NewestFirst => ("<", format!(">= {}", span.from), "DESC"),
+            Order::OldestFirst => (">", format!("< {}", span.to), "ASC"),
         };
         let places = match &self.namespaces {
             Some(namespaces) => namespaces.iter().map(|id| format!(" AND namespace = {id}")).collect(),
@@ -80,7 +81,7 @@ impl Candidates {
         let (mut numbers, mut end): (Vec<i64>, Option<i64>) = (Vec::new(), None);
         for place in places {
             let mut statement = connection.prepare_cached(&format!(
-                "SELECT number FROM {table} WHERE {column} = ?1{place} AND number {compare} ?2
+                "SELECT number FROM {table} WHERE {column} = ?1{place} AND number {compare} ?2 AND number {until}
                  ORDER BY number {direction} LIMIT {PART}"
             ))?;
             for id in &self.ids {

@@ -5,23 +5,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use rusqlite::types::Value as Parameter;
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 
 use super::candidates::{Candidates, Named};
+use super::chosen::{Chosen, kinds};
 use super::codec::{Codec, Detail};
+use super::conditions::{Conditions, MOST, in_list, order_by};
 use super::detail;
 use super::fault::{Fault, Outcome};
-use super::names::{self, Table};
-use super::write::verb_code;
+use super::times::Span;
+use super::values::{id, number, time};
 use crate::body::Body;
 use crate::filter::{Filter, KindName, Order, Page, Scope};
 use crate::mask::{self, Mask};
 use crate::record::{ChangeRecord, Gap, Gvk, Number, ObjectId, Origin, Record, Scrubbed, Verb, Version};
 use crate::report::{DeadLetter, Ids, Records, Sink, Size};
-
-/// The most records of one page.
-pub(super) const MOST: usize = 10_000;
 
 /// Columns of a version and its change, without the content. `CROSS JOIN`: the conditions are about versions.
 pub(super) const HEAD: &str =
@@ -159,97 +157,11 @@ impl VersionRow {
     }
 }
 
-pub(super) fn number(number: i64) -> Number {
-    Number(number.unsigned_abs())
-}
-
-pub(super) fn id(number: Number) -> i64 {
-    i64::try_from(number.0).unwrap_or(i64::MAX)
-}
-
-pub(super) fn time(microseconds: i64) -> Outcome<Timestamp> {
-    Timestamp::from_microsecond(microseconds).map_err(|_| Fault::damaged("a time is out of range"))
-}
-
 /// The unpacked details of a version.
 pub(super) fn details(codec: &mut Codec, connection: &Connection, number: i64) -> Outcome<Vec<u8>> {
     let sql = "SELECT detail_length, detail_dictionary, detail FROM versions WHERE number = ?1";
     let detail = connection.prepare_cached(sql)?.query_row([number], |row| Detail::read(row, 0))?;
     codec.detail(connection, &detail)
-}
-
-/// Conditions with their parameters.
-#[derive(Default, Clone)]
-struct Conditions {
-    text: String,
-    parameters: Vec<Parameter>,
-}
-
-impl Conditions {
-    fn and(&mut self, condition: &str) -> &mut Self {
-        self.text.push_str(if self.text.is_empty() { " WHERE " } else { " AND " });
-        self.text.push_str(condition);
-        self
-    }
-
-    fn compare(&mut self, condition: &str, value: impl Into<Parameter>) {
-        self.and(condition).text.push('?');
-        self.parameters.push(value.into());
-    }
-
-    /// Numbers need no parameters, of which there is a limited number.
-    fn one_of(&mut self, column: &str, ids: &[i64]) {
-        self.and(column).text.push_str(&in_list(ids));
-    }
-
-    /// The conditions of a filter on versions, but for path and manager. Where something else leads, a sign hides the indexes from
-    /// the planner.
-    fn versions(&mut self, chosen: &Chosen, filter: &Filter, is_led: bool) {
-        let mut sign = if is_led { "+" } else { "" };
-        if let Some(objects) = &chosen.objects {
-            self.one_of(&format!("{sign}v.object"), objects);
-            sign = "+";
-        }
-        // One index has both.
-        if let Some(kinds) = &chosen.kinds {
-            self.one_of(&format!("{sign}v.kind"), kinds);
-        }
-        if let Some(namespaces) = &chosen.namespaces {
-            self.one_of(&format!("{sign}v.namespace"), namespaces);
-        }
-        if chosen.kinds.is_some() || chosen.namespaces.is_some() {
-            sign = "+";
-        }
-        if let Some(from) = filter.from {
-            self.compare(&format!("{sign}v.observed_at >= "), from.as_microsecond());
-        }
-        if let Some(to) = filter.to {
-            self.compare(&format!("{sign}v.observed_at < "), to.as_microsecond());
-        }
-        let verbs: Vec<i64> = filter.verbs.iter().map(|verb| verb_code(*verb)).collect();
-        if verbs.is_empty() {
-            self.and("v.verb > 0");
-        } else {
-            self.one_of("v.verb", &verbs);
-        }
-    }
-
-    fn page(&mut self, column: &str, page: &Page) {
-        if let Some(after) = page.after {
-            let compare = if page.order == Order::NewestFirst { "<" } else { ">" };
-            self.compare(&format!("{column} {compare} "), id(after));
-        }
-    }
-}
-
-fn in_list(ids: &[i64]) -> String {
-    let ids: Vec<String> = ids.iter().map(i64::to_string).collect();
-    format!(" IN ({})", ids.join(","))
-}
-
-fn order_by(column: &str, page: &Page, limit: usize) -> String {
-    let direction = if page.order == Order::NewestFirst { "DESC" } else { "ASC" };
-    format!(" ORDER BY {column} {direction} LIMIT {limit}")
 }
 
 /// A page ends after changes whose details have this many bytes, whatever its limit: details of few bytes take many times as
@@ -303,32 +215,29 @@ fn changes(
     let mut found = Found::default();
     let Named::All(mut named) = Named::find(connection, filter)? else { return Ok(found) };
     let Some(chosen) = Chosen::find(connection, &filter.scope)? else { return Ok(found) };
-    // One object's versions are few. Otherwise the path leads, or the manager, or the namespace; else the planner decides.
-    let leads = match (&chosen.objects, &chosen.namespaces) {
-        (Some(_), _) => None,
-        (None, Some(namespaces)) if named.is_empty() => {
-            Some(Candidates::of_places(connection, namespaces, chosen.kinds.as_deref())?)
-        }
-        (None, _) => (!named.is_empty()).then(|| named.remove(0)),
+    // One object's versions are few. Otherwise the path leads, or the manager, or else kinds and namespaces.
+    let leads = match chosen.objects {
+        Some(_) => None,
+        None if named.is_empty() => Candidates::of_places(connection, &chosen)?,
+        None => Some(named.remove(0)),
     };
-    let mut conditions = Conditions::default();
+    let span = Span::of(connection, filter.from, filter.to)?;
+    let mut conditions = chosen.on_versions(filter, &span, leads.is_some());
     named.iter().for_each(|it| {
         conditions.and(&it.condition());
     });
-    conditions.versions(&chosen, filter, leads.is_some());
     let Some(leads) = leads else {
         conditions.page("v.number", page);
         select(connection, codec, lens, conditions, (page, limit), &mut found)?;
         return Ok(found);
     };
-    let start = if page.order == Order::NewestFirst { i64::MAX } else { 0 };
-    let mut after = Some(page.after.map_or(start, id));
+    let mut after = Some(page.after.map_or_else(|| span.before(page.order), id));
     while let Some(beyond) = after
         && found.records.len() < limit
         && found.bytes < BYTES
     {
         let numbers;
-        (numbers, after) = leads.next(connection, page.order, beyond)?;
+        (numbers, after) = leads.next(connection, page.order, beyond, &span)?;
         let mut conditions = conditions.clone();
         conditions.one_of("v.number", &numbers);
         select(connection, codec, lens, conditions, (page, limit - found.records.len()), &mut found)?;
@@ -362,8 +271,8 @@ fn select(
 /// The objects with a change that the filter takes, path and manager apart, or with noise in its time.
 pub(super) fn changed(connection: &Connection, filter: &Filter) -> Outcome<Vec<i64>> {
     let Some(chosen) = Chosen::find(connection, &filter.scope)? else { return Ok(Vec::new()) };
-    let mut conditions = Conditions::default();
-    conditions.versions(&chosen, filter, false);
+    let span = Span::of(connection, filter.from, filter.to)?;
+    let conditions = chosen.on_versions(filter, &span, false);
     let sql = format!("SELECT DISTINCT v.object FROM versions v{}", conditions.text);
     let mut statement = connection.prepare(&sql)?;
     let ids = statement.query_map(params_from_iter(conditions.parameters), |row| row.get(0))?;
@@ -456,129 +365,6 @@ pub(super) fn gaps(
         });
     }
     Ok(found)
-}
-
-/// The rows that a scope means.
-pub(super) struct Chosen {
-    kinds: Option<Vec<i64>>,
-    namespaces: Option<Vec<i64>>,
-    pub(super) objects: Option<Vec<i64>>,
-}
-
-impl Chosen {
-    /// `None` when nothing can match.
-    pub(super) fn find(connection: &Connection, scope: &Scope) -> Outcome<Option<Self>> {
-        let mut chosen = Self { kinds: None, namespaces: None, objects: None };
-        if !scope.kinds.is_empty() {
-            chosen.kinds = Some(kinds(connection, &scope.kinds)?);
-        }
-        if !scope.namespaces.is_empty() {
-            let mut found = Vec::new();
-            for name in &scope.namespaces {
-                let id = match name.as_str() {
-                    "" => Some(0),
-                    name => names::find(connection, Table::Namespaces, name)?,
-                };
-                found.extend(id);
-            }
-            chosen.namespaces = Some(found);
-        }
-        if [&chosen.kinds, &chosen.namespaces].into_iter().flatten().any(Vec::is_empty) {
-            return Ok(None);
-        }
-        if scope.name.is_some() || scope.uid.is_some() {
-            let objects = chosen.objects(connection, scope, 0, MOST)?;
-            if objects.is_empty() {
-                return Ok(None);
-            }
-            chosen.objects = Some(objects);
-        }
-        Ok(Some(chosen))
-    }
-
-    /// Objects after this one, in order.
-    pub(super) fn objects(
-        &self,
-        connection: &Connection,
-        scope: &Scope,
-        after: i64,
-        limit: usize,
-    ) -> Outcome<Vec<i64>> {
-        let mut conditions = self.on_objects(scope);
-        conditions.compare("o.id > ", after);
-        let sql = format!("SELECT o.id FROM objects o{} ORDER BY o.id LIMIT {limit}", conditions.text);
-        let mut statement = connection.prepare_cached(&sql)?;
-        let ids = statement.query_map(params_from_iter(conditions.parameters), |row| row.get(0))?;
-        Ok(ids.collect::<Result<_, _>>()?)
-    }
-
-    /// The objects that were there when this record was the last one, or are there now, by namespace and name. It reads the index `lives`
-    /// alone, and of that nothing about objects that were gone by then.
-    pub(super) fn present(&self, connection: &Connection, last: Option<i64>) -> Outcome<Vec<i64>> {
-        let (led, wanted) = match (&self.objects, &self.kinds) {
-            (Some(objects), _) => ("", format!("o.id{}", in_list(objects))),
-            (None, kinds) => {
-                let kinds = kinds.as_ref().map(|kinds| format!(" WHERE id{}", in_list(kinds)));
-                let families = format!("SELECT family FROM kinds{}", kinds.unwrap_or_default());
-                (" INDEXED BY lives", format!("o.family IN ({families})"))
-            }
-        };
-        let within = self.namespaces.as_ref().map(|ids| format!(" AND +o.namespace{}", in_list(ids)));
-        let within = within.unwrap_or_default();
-        let those = format!("SELECT o.id, o.namespace, o.name FROM objects o{led} WHERE {wanted}{within}");
-        let alive = match last {
-            None => format!("{those} AND o.ended IS NULL"),
-            Some(last) => {
-                let begun = format!(
-                    "o.first <= {last} AND (o.returned = 0 OR (SELECT v.verb FROM versions v WHERE v.object = o.id
-                     AND v.number <= {last} ORDER BY v.number DESC LIMIT 1) <> {})",
-                    verb_code(Verb::Deleted)
-                );
-                format!(
-                    "{those} AND o.ended IS NULL AND {begun} UNION ALL {those} AND o.ended > {last} AND {begun}"
-                )
-            }
-        };
-        let sql = format!(
-            "SELECT o.id FROM ({alive}) o LEFT JOIN namespaces n ON n.id = o.namespace ORDER BY n.name, o.name, o.id"
-        );
-        let mut statement = connection.prepare(&sql)?;
-        let ids = statement.query_map([], |row| row.get(0))?;
-        Ok(ids.collect::<Result<_, _>>()?)
-    }
-
-    /// The conditions for an object `o`.
-    fn on_objects(&self, scope: &Scope) -> Conditions {
-        let mut conditions = Conditions::default();
-        if let Some(kinds) = &self.kinds {
-            let families = format!("SELECT family FROM kinds WHERE id{}", in_list(kinds));
-            conditions.and(&format!("o.family IN ({families})"));
-        }
-        if let Some(namespaces) = &self.namespaces {
-            conditions.one_of("o.namespace", namespaces);
-        }
-        if let Some(name) = &scope.name {
-            conditions.compare("o.name = ", name.clone());
-        }
-        if let Some(uid) = &scope.uid {
-            conditions.compare("o.uid = ", uid.clone());
-        }
-        conditions
-    }
-}
-
-fn kinds(connection: &Connection, names: &[KindName]) -> Outcome<Vec<i64>> {
-    let sql = "SELECT id FROM kinds WHERE (lower(plural) = lower(?1) OR lower(kind) = lower(?1))
-               AND (?2 IS NULL OR api_group = ?2)";
-    let mut statement = connection.prepare_cached(sql)?;
-    // One kind may have two of the names.
-    let mut found = BTreeSet::new();
-    for KindName { group, resource } in names {
-        for id in statement.query_map(params![resource, group], |row| row.get(0))? {
-            found.insert(id?);
-        }
-    }
-    Ok(found.into_iter().collect())
 }
 
 /// The kinds that the history has seen, with the plural of each.

@@ -7,8 +7,8 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, 
 use super::detail;
 use super::fault::{Fault, Outcome};
 use super::names::{self, Table};
-use super::read;
 use super::write::BatchWriter;
+use super::{read, values};
 use crate::record::Number;
 use crate::report::{Lost, Plan, Retained, Retention};
 use jiff::{SignedDuration, Timestamp};
@@ -43,7 +43,7 @@ fn cut(connection: &Connection, retention: &Retention, now: Timestamp) -> Outcom
                      UNION ALL SELECT min(number) FROM gaps WHERE to_at >= ?1 AND number > ?2)";
         let bounds = params![oldest, complete_after(connection)?];
         let young: Option<i64> = connection.query_row(young, bounds, |row| row.get(0))?;
-        cut = cut.max(young.map_or(read::id(last), |young| young - 1));
+        cut = cut.max(young.map_or(values::id(last), |young| young - 1));
     }
     if let Some(count) = retention.count {
         let count = i64::try_from(count).unwrap_or(i64::MAX);

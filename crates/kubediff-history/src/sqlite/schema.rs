@@ -37,6 +37,7 @@ CREATE TABLE scrubs (
 ";
 
 // An object was there from its `first` version on until it `ended`. One that has `returned` was deleted in between.
+// No version from the number `ordered_from` on is earlier than the one before it. No version before that is later than `disordered_until`.
 const THIRD: &str = "
 ALTER TABLE objects ADD COLUMN first INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE objects ADD COLUMN returned INTEGER NOT NULL DEFAULT 0;
@@ -46,6 +47,10 @@ UPDATE objects SET returned = 1 WHERE id IN
 CREATE INDEX lives ON objects (family, ended, first, returned, namespace, name);
 DROP INDEX versions_by_namespace;
 CREATE INDEX versions_by_place ON versions (namespace, kind);
+INSERT INTO meta SELECT 'ordered_from', coalesce(max(number), 0) FROM (SELECT number, observed_at, max(observed_at)
+    OVER (ORDER BY number ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS latest FROM versions) WHERE observed_at < latest;
+INSERT INTO meta SELECT 'disordered_until', max(observed_at) FROM versions
+    WHERE number < (SELECT value FROM meta WHERE name = 'ordered_from');
 ";
 
 // A row of `versions` is one observed version, and the change that led to it unless `verb` is 0. Its content is `frame`:

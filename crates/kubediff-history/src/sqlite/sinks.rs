@@ -3,7 +3,7 @@
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
 use super::fault::{Fault, Outcome};
-use super::read::id;
+use super::values::id;
 use crate::report::Settled;
 
 pub(super) fn settle(connection: &Connection, sink: &str, settled: &Settled) -> Outcome<()> {

@@ -6,9 +6,12 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, params};
 
+use super::chosen::Chosen;
 use super::codec::Codec;
+use super::conditions::MOST;
 use super::fault::{Fault, Outcome};
-use super::read::{Chosen, HEAD, Lens, MOST, VersionRow, id, number, time};
+use super::read::{HEAD, Lens, VersionRow};
+use super::values::{id, number, time};
 use super::write::verb_code;
 use crate::filter::{At, Scope};
 use crate::record::{Incarnation, Number, Verb, Version};
@@ -121,22 +124,6 @@ pub(super) fn version(
     let Some(number) = number else { return Ok(None) };
     let body = codec.body(connection, number)?;
     Ok(Some(head(connection, number)?.version(connection, codec, lens, body)?))
-}
-
-impl Instant {
-    /// The last version that was there at a time; `None` before the first one. Later versions are not earlier, but where a clock had been
-    /// hours ahead, or an older program wrote: then it is the last of those that follow each other until then.
-    fn at(connection: &Connection, time: Timestamp) -> Outcome<Option<Self>> {
-        let time = time.as_microsecond();
-        let sql = "SELECT number FROM versions WHERE observed_at <= ?1 ORDER BY observed_at DESC, number DESC LIMIT 1";
-        let last =
-            connection.prepare_cached(sql)?.query_row([time], |row| row.get::<_, i64>(0)).optional()?;
-        let Some(last) = last else { return Ok(None) };
-        let sql =
-            "SELECT number FROM versions WHERE number > ?1 AND +observed_at > ?2 ORDER BY number LIMIT 1";
-        let next = connection.prepare_cached(sql)?.query_row([last, time], |row| row.get::<_, i64>(0));
-        Ok(Some(Self { last: next.optional()?.map_or(i64::MAX, |next| next - 1), time }))
-    }
 }
 
 fn number_at(connection: &Connection, object: i64, instant: Instant) -> Outcome<Option<i64>> {

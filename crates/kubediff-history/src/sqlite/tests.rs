@@ -37,6 +37,7 @@ fn version_one(path: &Path) {
     history.add_sink("slack").unwrap();
     let former = "DROP INDEX lives; ALTER TABLE objects DROP COLUMN first; ALTER TABLE objects DROP COLUMN returned;
         DROP INDEX versions_by_place; CREATE INDEX versions_by_namespace ON versions (namespace);
+        DELETE FROM meta WHERE name IN ('ordered_from', 'disordered_until');
         DROP TABLE timelines; DROP TABLE prints; DROP TABLE scrubs; DELETE FROM meta WHERE name = 'log'; PRAGMA user_version = 1";
     history.connection.execute_batch(former).unwrap();
 }

@@ -30,6 +30,16 @@ const QUERIES: &[(&str, &str)] = &[
         "SELECT o.id FROM versions v JOIN objects o ON o.id = v.object
          WHERE v.verb = 3 AND v.number IS NOT o.ended AND o.returned = 0",
     ),
+    (
+        "version earlier than the one before it",
+        "SELECT number FROM (SELECT number, observed_at, lag(observed_at) OVER (ORDER BY number) AS before FROM versions)
+         WHERE observed_at < before AND number > (SELECT value FROM meta WHERE name = 'ordered_from')",
+    ),
+    (
+        "time that is out of order later than it may be",
+        "SELECT number FROM versions WHERE number < (SELECT value FROM meta WHERE name = 'ordered_from')
+         AND observed_at > (SELECT value FROM meta WHERE name = 'disordered_until')",
+    ),
     ("version of no kind", "SELECT number FROM versions WHERE kind NOT IN (SELECT id FROM kinds)"),
     (
         "version in no namespace",

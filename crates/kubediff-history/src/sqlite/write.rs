@@ -159,6 +159,11 @@ impl BatchWriter {
             self.gap(connection, (observed_at, self.latest), None, &reason)?;
         }
         self.is_set_back = is_set_back && back <= WRONG;
+        if back > WRONG && self.latest > i64::MIN {
+            let sql = "UPDATE meta SET value = CASE name WHEN 'ordered_from' THEN ?1 ELSE max(coalesce(value, ?2), ?2) END
+                       WHERE name IN ('ordered_from', 'disordered_until')";
+            connection.prepare_cached(sql)?.execute([self.next, self.latest])?;
+        }
         self.latest = if back > WRONG { observed_at } else { observed_at.max(self.latest) };
         Ok(self.latest)
     }

@@ -63,9 +63,11 @@ impl Model {
             let reason = format!("the clock was set back by {} s", back.as_secs());
             self.gaps.push(Gap { number: Number(self.last), from: at, to: latest, resource: None, reason });
         }
-        (self.latest, self.is_set_back) = (Some(latest.max(at)), is_set_back);
+        let was_wrong = back.as_secs() > 3_600;
+        (self.latest, self.is_set_back) =
+            (Some(if was_wrong { at } else { latest.max(at) }), is_set_back && !was_wrong);
         let mut observation = observation.clone();
-        observation.record.observed_at = latest.max(at);
+        observation.record.observed_at = self.latest.unwrap_or(at);
         let observation = &observation;
         let resource = observation.record.object.resource.clone();
         let key = (resource.clone(), observation.record.object.uid.clone());

@@ -1,0 +1,172 @@
+//! A scope becomes rows: kinds, namespaces, objects.
+
+use std::collections::BTreeSet;
+
+use rusqlite::{Connection, params, params_from_iter};
+
+use super::conditions::{Conditions, MOST, in_list};
+use super::fault::Outcome;
+use super::names::{self, Table};
+use super::times::Span;
+use super::write::verb_code;
+use crate::filter::{Filter, KindName, Scope};
+use crate::record::Verb;
+
+/// The rows that a scope means.
+pub(super) struct Chosen {
+    pub(super) kinds: Option<Vec<i64>>,
+    pub(super) namespaces: Option<Vec<i64>>,
+    pub(super) objects: Option<Vec<i64>>,
+}
+
+impl Chosen {
+    /// `None` when nothing can match.
+    pub(super) fn find(connection: &Connection, scope: &Scope) -> Outcome<Option<Self>> {
+        let mut chosen = Self { kinds: None, namespaces: None, objects: None };
+        if !scope.kinds.is_empty() {
+            chosen.kinds = Some(kinds(connection, &scope.kinds)?);
+        }
+        if !scope.namespaces.is_empty() {
+            let mut found = Vec::new();
+            for name in &scope.namespaces {
+                let id = match name.as_str() {
+                    "" => Some(0),
+                    name => names::find(connection, Table::Namespaces, name)?,
+                };
+                found.extend(id);
+            }
+            chosen.namespaces = Some(found);
+        }
+        if [&chosen.kinds, &chosen.namespaces].into_iter().flatten().any(Vec::is_empty) {
+            return Ok(None);
+        }
+        if scope.name.is_some() || scope.uid.is_some() {
+            let objects = chosen.objects(connection, scope, 0, MOST)?;
+            if objects.is_empty() {
+                return Ok(None);
+            }
+            chosen.objects = Some(objects);
+        }
+        Ok(Some(chosen))
+    }
+
+    /// Objects after this one, in order.
+    pub(super) fn objects(
+        &self,
+        connection: &Connection,
+        scope: &Scope,
+        after: i64,
+        limit: usize,
+    ) -> Outcome<Vec<i64>> {
+        let mut conditions = self.on_objects(scope);
+        conditions.compare("o.id > ", after);
+        let sql = format!("SELECT o.id FROM objects o{} ORDER BY o.id LIMIT {limit}", conditions.text);
+        let mut statement = connection.prepare_cached(&sql)?;
+        let ids = statement.query_map(params_from_iter(conditions.parameters), |row| row.get(0))?;
+        Ok(ids.collect::<Result<_, _>>()?)
+    }
+
+    /// The objects that were there when this record was the last one, or are there now, by namespace and name. It reads the index `lives`
+    /// alone, and of that nothing about objects that were gone by then.
+    pub(super) fn present(&self, connection: &Connection, last: Option<i64>) -> Outcome<Vec<i64>> {
+        let (led, wanted) = match (&self.objects, &self.kinds) {
+            (Some(objects), _) => ("", format!("o.id{}", in_list(objects))),
+            (None, kinds) => {
+                let kinds = kinds.as_ref().map(|kinds| format!(" WHERE id{}", in_list(kinds)));
+                let families = format!("SELECT family FROM kinds{}", kinds.unwrap_or_default());
+                (" INDEXED BY lives", format!("o.family IN ({families})"))
+            }
+        };
+        let within = self.namespaces.as_ref().map(|ids| format!(" AND +o.namespace{}", in_list(ids)));
+        let within = within.unwrap_or_default();
+        let those = format!("SELECT o.id, o.namespace, o.name FROM objects o{led} WHERE {wanted}{within}");
+        let alive = match last {
+            None => format!("{those} AND o.ended IS NULL"),
+            Some(last) => {
+                let begun = format!(
+                    "o.first <= {last} AND (o.returned = 0 OR (SELECT v.verb FROM versions v WHERE v.object = o.id
+                     AND v.number <= {last} ORDER BY v.number DESC LIMIT 1) <> {})",
+                    verb_code(Verb::Deleted)
+                );
+                format!(
+                    "{those} AND o.ended IS NULL AND {begun} UNION ALL {those} AND o.ended > {last} AND {begun}"
+                )
+            }
+        };
+        let sql = format!(
+            "SELECT o.id FROM ({alive}) o LEFT JOIN namespaces n ON n.id = o.namespace ORDER BY n.name, o.name, o.id"
+        );
+        let mut statement = connection.prepare(&sql)?;
+        let ids = statement.query_map([], |row| row.get(0))?;
+        Ok(ids.collect::<Result<_, _>>()?)
+    }
+
+    /// The conditions of a filter for a version `v`, but for path and manager. Where something else leads, a sign hides the indexes from
+    /// the planner.
+    pub(super) fn on_versions(&self, filter: &Filter, span: &Span, is_led: bool) -> Conditions {
+        let mut conditions = Conditions::default();
+        let mut sign = if is_led { "+" } else { "" };
+        if let Some(objects) = &self.objects {
+            conditions.one_of(&format!("{sign}v.object"), objects);
+            sign = "+";
+        }
+        // One index has both.
+        if let Some(kinds) = &self.kinds {
+            conditions.one_of(&format!("{sign}v.kind"), kinds);
+        }
+        if let Some(namespaces) = &self.namespaces {
+            conditions.one_of(&format!("{sign}v.namespace"), namespaces);
+        }
+        if !is_led {
+            conditions.compare("v.number >= ", span.from);
+            conditions.compare("v.number < ", span.to);
+        }
+        if let Some(from) = filter.from {
+            conditions.compare("+v.observed_at >= ", from.as_microsecond());
+        }
+        if let Some(to) = filter.to {
+            conditions.compare("+v.observed_at < ", to.as_microsecond());
+        }
+        let verbs: Vec<i64> = filter.verbs.iter().map(|verb| verb_code(*verb)).collect();
+        if verbs.is_empty() {
+            conditions.and("v.verb > 0");
+        } else {
+            conditions.one_of("v.verb", &verbs);
+        }
+        conditions
+    }
+
+    /// The conditions for an object `o`.
+    fn on_objects(&self, scope: &Scope) -> Conditions {
+        let mut conditions = Conditions::default();
+        if let Some(kinds) = &self.kinds {
+            let families = format!("SELECT family FROM kinds WHERE id{}", in_list(kinds));
+            conditions.and(&format!("o.family IN ({families})"));
+        }
+        if let Some(namespaces) = &self.namespaces {
+            conditions.one_of("o.namespace", namespaces);
+        }
+        if let Some(name) = &scope.name {
+            conditions.compare("o.name = ", name.clone());
+        }
+        if let Some(uid) = &scope.uid {
+            conditions.compare("o.uid = ", uid.clone());
+        }
+        conditions
+    }
+}
+
+/// The kinds that have one of these names.
+pub(super) fn kinds(connection: &Connection, names: &[KindName]) -> Outcome<Vec<i64>> {
+    let sql = "SELECT id FROM kinds WHERE (lower(plural) = lower(?1) OR lower(kind) = lower(?1))
+               AND (?2 IS NULL OR api_group = ?2)";
+    let mut statement = connection.prepare_cached(sql)?;
+    // One kind may have two of the names.
+    let mut found = BTreeSet::new();
+    for KindName { group, resource } in names {
+        for id in statement.query_map(params![resource, group], |row| row.get(0))? {
+            found.insert(id?);
+        }
+    }
+    Ok(found.into_iter().collect())
+}

@@ -1,0 +1,85 @@
+//! Times become numbers. No version is earlier than the one before it, but among those at the beginning: an older program wrote them, or a
+//! clock was hours ahead.
+
+use jiff::Timestamp;
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::fault::Outcome;
+use crate::filter::Order;
+use crate::report::Instant;
+
+impl Instant {
+    /// The last version that was there at a time; `None` before the first one. Later versions are not earlier, but where a clock had been
+    /// hours ahead, or an older program wrote: then it is the last of those that follow each other until then.
+    pub(super) fn at(connection: &Connection, time: Timestamp) -> Outcome<Option<Self>> {
+        let time = time.as_microsecond();
+        let sql = "SELECT number FROM versions WHERE observed_at <= ?1 ORDER BY observed_at DESC, number DESC LIMIT 1";
+        let last =
+            connection.prepare_cached(sql)?.query_row([time], |row| row.get::<_, i64>(0)).optional()?;
+        let Some(last) = last else { return Ok(None) };
+        let sql =
+            "SELECT number FROM versions WHERE number > ?1 AND +observed_at > ?2 ORDER BY number LIMIT 1";
+        let next = connection.prepare_cached(sql)?.query_row([last, time], |row| row.get::<_, i64>(0));
+        Ok(Some(Self { last: next.optional()?.map_or(i64::MAX, |next| next - 1), time }))
+    }
+}
+
+/// Numbers from one on and before another one.
+pub(super) struct Span {
+    pub(super) from: i64,
+    pub(super) to: i64,
+}
+
+impl Span {
+    /// All versions from a time on and before another one are in it; at the beginning of a history, also versions of other times.
+    pub(super) fn of(
+        connection: &Connection,
+        from: Option<Timestamp>,
+        to: Option<Timestamp>,
+    ) -> Outcome<Self> {
+        let mut span = Self { from: 0, to: i64::MAX };
+        if from.is_none() && to.is_none() {
+            return Ok(span);
+        }
+        let value = "SELECT value FROM meta WHERE name = ?1";
+        let mut value = connection.prepare_cached(value)?;
+        let ordered: i64 = value.query_row(["ordered_from"], |row| row.get(0))?;
+        let latest: Option<i64> = value.query_row(["disordered_until"], |row| row.get(0))?;
+        let end: i64 = value.query_row(["next"], |row| row.get(0))?;
+        if let Some(from) = from.map(Timestamp::as_microsecond)
+            && latest.is_none_or(|latest| from > latest)
+        {
+            span.from = first(connection, (ordered, end), from)?;
+        }
+        if let Some(to) = to.map(Timestamp::as_microsecond) {
+            span.to = first(connection, (ordered, end), to)?;
+        }
+        Ok(span)
+    }
+
+    /// The number before the first one in this order.
+    pub(super) fn before(&self, order: Order) -> i64 {
+        match order {
+            Order::NewestFirst => self.to,
+            Order::OldestFirst => self.from - 1,
+        }
+    }
+}
+
+/// The first of these numbers that a version of this time or later has, or their end. It takes as many looks as the numbers have digits
+/// in base two.
+fn first(connection: &Connection, (mut low, mut high): (i64, i64), time: i64) -> Outcome<i64> {
+    let sql =
+        "SELECT number, observed_at FROM versions WHERE number >= ?1 AND number < ?2 ORDER BY number LIMIT 1";
+    let mut version = connection.prepare_cached(sql)?;
+    while low < high {
+        let middle = low + (high - low) / 2;
+        let found = version
+            .query_row(params![middle, high], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)));
+        match found.optional()? {
+            Some((number, at)) if at < time => low = number + 1,
+            _ => high = middle,
+        }
+    }
+    Ok(low)
+}
