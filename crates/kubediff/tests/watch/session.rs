@@ -5,12 +5,27 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use control_plane::ControlPlane;
 
 /// Longer than anything takes.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How long the next line of a stream is waited for: silence ends the wait sooner than other lines do, which may be endless.
+struct Wait(Instant);
+
+impl Wait {
+    fn begin() -> Self {
+        Self(Instant::now() + 2 * PATIENCE)
+    }
+
+    fn next(&self, stream: &Receiver<String>) -> Result<String, RecvTimeoutError> {
+        let left = self.0.saturating_duration_since(Instant::now());
+        // A stream that is never empty would hide that the time is over.
+        if left.is_zero() { Err(RecvTimeoutError::Timeout) } else { stream.recv_timeout(left.min(PATIENCE)) }
+    }
+}
 
 pub(crate) struct Session {
     child: Child,
@@ -97,9 +112,13 @@ impl Session {
 
     /// Starts `kubediff demo` with these arguments.
     pub(crate) fn demo(arguments: &[&str]) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_kubediff"));
+        let mut command = Command::new("env");
+        // Tests that run under `nohup` would hand on that hangups are ignored.
+        if cfg!(target_os = "linux") {
+            command.arg("--default-signal=HUP");
+        }
         // The user's cluster is another one.
-        command.arg("demo").args(arguments).env("KUBECONFIG", "/nowhere");
+        command.arg(env!("CARGO_BIN_EXE_kubediff")).arg("demo").args(arguments).env("KUBECONFIG", "/nowhere");
         Self::run(command)
     }
 
@@ -136,8 +155,9 @@ impl Session {
 
     /// The same, among that many lines.
     pub(crate) fn line_of_many(&mut self, texts: &[&str], most: usize) -> String {
+        let wait = Wait::begin();
         loop {
-            let line = self.next_line(texts);
+            let line = self.next_line(&wait, texts);
             assert!(self.seen.len() < most, "no line with {texts:?} in {:#?}", self.seen);
             if texts.iter().all(|text| line.contains(text)) {
                 return line;
@@ -148,14 +168,15 @@ impl Session {
     /// Waits for lines with these texts, in whatever order they come.
     pub(crate) fn lines(&mut self, wanted: &[&[&str]]) {
         let mut left: Vec<&[&str]> = wanted.to_vec();
+        let wait = Wait::begin();
         while !left.is_empty() {
-            let line = self.next_line(left.first().copied().unwrap_or_default());
+            let line = self.next_line(&wait, left.first().copied().unwrap_or_default());
             left.retain(|texts| !texts.iter().all(|text| line.contains(text)));
         }
     }
 
-    fn next_line(&mut self, texts: &[&str]) -> String {
-        match self.stdout.recv_timeout(PATIENCE) {
+    fn next_line(&mut self, wait: &Wait, texts: &[&str]) -> String {
+        match wait.next(&self.stdout) {
             Ok(line) => {
                 self.seen.push(line.clone());
                 line
@@ -167,8 +188,9 @@ impl Session {
     /// Waits for a note on standard error.
     pub(crate) fn note(&mut self, text: &str) -> String {
         let mut seen = Vec::new();
+        let wait = Wait::begin();
         loop {
-            match self.stderr.recv_timeout(PATIENCE) {
+            match wait.next(&self.stderr) {
                 Ok(line) if line.contains(text) => return line,
                 Ok(line) => seen.push(line),
                 Err(error) => panic!("{error}: no note with {text:?} in {seen:#?}"),
@@ -252,8 +274,9 @@ fn lines(stream: impl Read + Send + 'static) -> Receiver<String> {
 /// Everything up to the end of the stream.
 fn rest(stream: &Receiver<String>) -> Vec<String> {
     let mut lines = Vec::new();
+    let wait = Wait::begin();
     loop {
-        match stream.recv_timeout(PATIENCE) {
+        match wait.next(stream) {
             Ok(line) => lines.push(line),
             Err(RecvTimeoutError::Disconnected) => return lines,
             Err(RecvTimeoutError::Timeout) => panic!("it does not end; so far: {lines:#?}"),
