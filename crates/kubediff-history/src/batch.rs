@@ -44,6 +44,8 @@ pub enum What {
     Noise,
     /// A change.
     Change,
+    /// An Event of the cluster, which came, changed or went. It is no change.
+    Event,
 }
 
 impl Batch {

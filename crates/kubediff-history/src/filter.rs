@@ -42,9 +42,19 @@ pub struct Filter {
     pub paths: Vec<String>,
     /// Kinds of changes; all if empty.
     pub verbs: Vec<Verb>,
+    /// Whether Events are among the results, too, unless there are `paths`, `verbs` or a `manager`: those about the objects of the scope,
+    /// and about objects that these control.
+    pub events: bool,
     /// Whether gaps in this time are among the results, too: those of the scope's resource, or of all resources. The
     /// other conditions do not apply to them.
     pub gaps: bool,
+}
+
+impl Filter {
+    /// Whether Events are asked for, and not left out by what they do not have.
+    pub(crate) fn takes_events(&self) -> bool {
+        self.events && self.manager.is_none() && self.paths.is_empty() && self.verbs.is_empty()
+    }
 }
 
 /// Which part of the results.

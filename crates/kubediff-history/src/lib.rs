@@ -63,7 +63,8 @@ pub use filter::{At, Filter, KindName, Order, Page, Scope};
 pub use mask::{Details, Mask};
 pub use places::Places;
 pub use record::{
-    ChangeRecord, Gap, Gvk, Incarnation, Manager, Number, ObjectId, Origin, Record, Scrubbed, Verb, Version,
+    ChangeRecord, Event, Gap, Gvk, Incarnation, Manager, Number, ObjectId, Origin, Record, Scrubbed, Verb,
+    Version,
 };
 pub use report::{
     Checked, Cluster, DeadLetter, Ids, Lost, Plan, Present, Records, Retained, Retention, Scrub, Settings,

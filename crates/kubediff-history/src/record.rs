@@ -113,7 +113,8 @@ pub struct Manager {
     pub probable: bool,
 }
 
-/// An entry of the log. As JSON a gap is `{"gap": {...}}`, a scrub `{"scrubbed": {...}}`, and a change is the map that it is alone.
+/// An entry of the log. As JSON a gap is `{"gap": {...}}`, a scrub `{"scrubbed": {...}}`, an Event `{"event": {...}}`, and a change is the
+/// map that it is alone.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Record {
@@ -121,6 +122,8 @@ pub enum Record {
     Gap(Gap),
     /// A scrub has masked earlier versions.
     Scrubbed(Scrubbed),
+    /// An Event of the cluster, which is no change.
+    Event(Event),
     /// A change of an object.
     #[serde(untagged)]
     Change(Box<ChangeRecord>),
@@ -241,6 +244,17 @@ pub struct Scrubbed {
     pub cause: String,
 }
 
+/// An Event of the cluster: what a component said about an object.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Event {
+    /// Its place in the history.
+    pub number: Number,
+    /// When it was seen.
+    pub observed_at: Timestamp,
+    /// The Event as the server has it: `involvedObject`, `reason`, `message`, `count` and more.
+    pub object: Value,
+}
+
 /// A version of an object.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Version {
@@ -279,6 +293,7 @@ impl Record {
             Self::Change(change) => change.number.unwrap_or_default(),
             Self::Gap(gap) => gap.number,
             Self::Scrubbed(scrubbed) => scrubbed.number,
+            Self::Event(event) => event.number,
         }
     }
 }

@@ -51,6 +51,10 @@ pub struct Retention {
     pub bytes: Option<u64>,
     /// Up to this many records are kept although they are to go, because a sink has not taken them.
     pub for_sinks: u64,
+    /// Events younger than this.
+    pub event_age: Option<Duration>,
+    /// As many of the latest Events as need about this many bytes.
+    pub event_bytes: Option<u64>,
 }
 
 /// The records that a run of retention removes ([`Reader::plan`](crate::Reader::plan)).
@@ -63,6 +67,8 @@ pub struct Plan {
     pub(crate) bytes: Option<u64>,
     pub(crate) for_sinks: u64,
     pub(crate) leaves_some: bool,
+    /// Age and bytes do not keep the Events up to this one.
+    pub(crate) events_up_to: i64,
 }
 
 impl Plan {
@@ -75,7 +81,7 @@ impl Plan {
 /// The result of a step of [`History::retain`](crate::History::retain).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Retained {
-    /// Versions removed.
+    /// Versions removed, those of Events among them.
     pub versions: u64,
     /// Gaps removed.
     pub gaps: u64,
@@ -171,6 +177,8 @@ pub struct Size {
     pub bytes: u64,
     /// Changes.
     pub changes: u64,
+    /// Versions of Events.
+    pub events: u64,
     /// Gaps.
     pub gaps: u64,
     /// Objects, each incarnation counted.

@@ -6,7 +6,9 @@ mod codec;
 mod conditions;
 mod detail;
 mod fault;
+mod links;
 mod names;
+mod noise;
 mod read;
 mod recent;
 mod retain;
@@ -566,6 +568,15 @@ impl Reader {
     /// When the file cannot be read, or is damaged.
     pub fn complete_since(&mut self) -> Result<Option<Timestamp>, Error> {
         self.at_once(|connection, _, _| read::complete_since(connection))
+    }
+
+    /// Since when the history has all Events, where some of them were removed before the changes of their time.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn events_since(&mut self) -> Result<Option<Timestamp>, Error> {
+        self.at_once(|connection, _, _| read::events_since(connection))
     }
 
     /// The plan of a run of [`History::retain`]: the records that `retention` does not keep, but no more than those of

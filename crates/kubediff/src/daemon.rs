@@ -227,7 +227,7 @@ async fn serve(
         }
     };
     let remembering = tokio::spawn(memory::run(args.memory_limit, give_up, memory, stop.clone()));
-    let retaining = tokio::spawn(retention::run(history, config.history.retention.limits(), stop.clone()));
+    let retaining = tokio::spawn(retention::run(history, config.history.limits(), stop.clone()));
 
     let mut next = None;
     let asked = async {
@@ -379,7 +379,8 @@ fn profile(config: &Config, catalog: &Catalog, key: HashKey) -> Result<Profile, 
             secrets.hide(scope, hide.path.0.clone());
         }
     }
-    let noise = config.noise.rules()?;
+    let mut noise = config.noise.rules()?;
+    noise.keep_events(config.history.events.keep);
     secrets.trust(noise.names());
     let routes = config.routes.iter().flatten();
     secrets.trust(routes.flat_map(|route| route.matches.names_of_fields()));

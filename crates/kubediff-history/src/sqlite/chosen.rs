@@ -8,7 +8,7 @@ use super::conditions::{Conditions, MOST, in_list};
 use super::fault::Outcome;
 use super::names::{self, Table};
 use super::times::Span;
-use super::write::verb_code;
+use super::write::{event_code, verb_code};
 use crate::filter::{Filter, KindName, Scope};
 use crate::record::Verb;
 
@@ -17,12 +17,14 @@ pub(super) struct Chosen {
     pub(super) kinds: Option<Vec<i64>>,
     pub(super) namespaces: Option<Vec<i64>>,
     pub(super) objects: Option<Vec<i64>>,
+    /// The condition for a version `v` of an Event about objects of these kinds.
+    events: Option<String>,
 }
 
 impl Chosen {
     /// `None` when nothing can match.
     pub(super) fn find(connection: &Connection, scope: &Scope) -> Outcome<Option<Self>> {
-        let mut chosen = Self { kinds: None, namespaces: None, objects: None };
+        let mut chosen = Self { kinds: None, namespaces: None, objects: None, events: None };
         if !scope.kinds.is_empty() {
             chosen.kinds = Some(kinds(connection, &scope.kinds)?);
         }
@@ -48,6 +50,39 @@ impl Chosen {
             chosen.objects = Some(objects);
         }
         Ok(Some(chosen))
+    }
+
+    /// The Events about what is chosen, too, and about what that controls.
+    pub(super) fn add_events(&mut self, connection: &Connection) -> Outcome<()> {
+        if let Some(objects) = &mut self.objects {
+            // kubelets write the name of a node where its uid belongs.
+            let sql = format!(
+                "WITH RECURSIVE those (uid) AS (SELECT uid FROM objects WHERE id{0}
+                     UNION SELECT name FROM objects WHERE id{0} AND namespace = 0
+                     UNION SELECT o.uid FROM those JOIN objects o ON o.owner = those.uid)
+                 SELECT e.id FROM those JOIN objects e ON e.about = those.uid LIMIT {MOST}",
+                in_list(objects)
+            );
+            let mut events = connection.prepare(&sql)?;
+            for id in events.query_map([], |row| row.get(0))? {
+                objects.push(id?);
+            }
+            // The list says it all: Events about a node are in a namespace.
+            (self.kinds, self.namespaces) = (None, None);
+        } else if let Some(asked) = &mut self.kinds {
+            let event = KindName { group: Some(String::new()), resource: "events".to_owned() };
+            let events = kinds(connection, &[event])?;
+            let families = format!("SELECT family FROM kinds WHERE id{}", in_list(asked));
+            self.events = Some(format!(
+                "(v.kind{} OR EXISTS (SELECT 1 FROM objects e JOIN objects o ON o.uid = e.about
+                  WHERE e.id = v.object AND o.family IN ({families}))
+                  OR EXISTS (SELECT 1 FROM objects e JOIN objects o ON o.name = e.about AND o.namespace = 0
+                  WHERE e.id = v.object AND o.family IN ({families})))",
+                in_list(asked)
+            ));
+            asked.extend(events.into_iter().filter(|id| !asked.contains(id)).collect::<Vec<_>>());
+        }
+        Ok(())
     }
 
     /// Objects after this one, in order.
@@ -85,8 +120,9 @@ impl Chosen {
             Some(last) => {
                 let begun = format!(
                     "o.first <= {last} AND (o.returned = 0 OR (SELECT v.verb FROM versions v WHERE v.object = o.id
-                     AND v.number <= {last} ORDER BY v.number DESC LIMIT 1) <> {})",
-                    verb_code(Verb::Deleted)
+                     AND v.number <= {last} ORDER BY v.number DESC LIMIT 1) NOT IN ({}, {}))",
+                    verb_code(Verb::Deleted),
+                    event_code(Verb::Deleted)
                 );
                 format!(
                     "{those} AND o.ended IS NULL AND {begun} UNION ALL {those} AND o.ended > {last} AND {begun}"
@@ -128,10 +164,14 @@ impl Chosen {
             conditions.compare("+v.observed_at < ", to.as_microsecond());
         }
         let verbs: Vec<i64> = filter.verbs.iter().map(|verb| verb_code(*verb)).collect();
-        if verbs.is_empty() {
-            conditions.and("v.verb > 0");
-        } else {
-            conditions.one_of("v.verb", &verbs);
+        match verbs.is_empty() {
+            // An Event that goes says nothing: the server forgets each after an hour.
+            true if filter.takes_events() => conditions.and("v.verb BETWEEN 1 AND 6"),
+            true => conditions.and("v.verb BETWEEN 1 AND 4"),
+            false => conditions.and(&format!("v.verb{}", in_list(&verbs))),
+        };
+        if let Some(events) = &self.events {
+            conditions.and(events);
         }
         conditions
     }

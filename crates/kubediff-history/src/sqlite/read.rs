@@ -13,12 +13,16 @@ use super::codec::{Codec, Detail};
 use super::conditions::{Conditions, MOST, in_list, order_by};
 use super::detail;
 use super::fault::{Fault, Outcome};
+use super::noise;
 use super::times::Span;
 use super::values::{id, number, time};
+use super::write::{event_code, verb_code};
 use crate::body::Body;
 use crate::filter::{Filter, KindName, Order, Page, Scope};
 use crate::mask::{self, Mask};
-use crate::record::{ChangeRecord, Gap, Gvk, Number, ObjectId, Origin, Record, Scrubbed, Verb, Version};
+use crate::record::{
+    ChangeRecord, Event, Gap, Gvk, Number, ObjectId, Origin, Record, Scrubbed, Verb, Version,
+};
 use crate::report::{DeadLetter, Ids, Records, Sink, Size};
 
 /// Columns of a version and its change, without the content. `CROSS JOIN`: the conditions are about versions.
@@ -118,6 +122,16 @@ impl VersionRow {
         Ok(Some(record))
     }
 
+    /// Whether it is a version of an Event that came, changed or went.
+    pub(super) fn is_event(&self) -> bool {
+        self.verb >= event_code(Verb::Added)
+    }
+
+    /// Whether it was deleted.
+    pub(super) fn is_deletion(&self) -> bool {
+        [verb_code(Verb::Deleted), event_code(Verb::Deleted)].contains(&self.verb)
+    }
+
     /// The kind of change; `None` for a version that was found and not seen to become.
     pub(super) fn verb(&self) -> Outcome<Option<Verb>> {
         Ok(match self.verb {
@@ -126,6 +140,9 @@ impl VersionRow {
             2 => Some(Verb::Updated),
             3 => Some(Verb::Deleted),
             4 => Some(Verb::Recreated),
+            5 => Some(Verb::Added),
+            6 => Some(Verb::Updated),
+            7 => Some(Verb::Deleted),
             _ => return Err(Fault::damaged(format!("version {} has an unknown verb", self.number))),
         })
     }
@@ -214,7 +231,10 @@ fn changes(
 ) -> Outcome<Found> {
     let mut found = Found::default();
     let Named::All(mut named) = Named::find(connection, filter)? else { return Ok(found) };
-    let Some(chosen) = Chosen::find(connection, &filter.scope)? else { return Ok(found) };
+    let Some(mut chosen) = Chosen::find(connection, &filter.scope)? else { return Ok(found) };
+    if filter.takes_events() {
+        chosen.add_events(connection)?;
+    }
     // One object's versions are few. Otherwise the path leads, or the manager, or else kinds and namespaces.
     let leads = match chosen.objects {
         Some(_) => None,
@@ -261,8 +281,17 @@ fn select(
         && let Some(row) = rows.next()?
     {
         let row = VersionRow::read(row)?;
-        let change = row.change(connection, codec, lens)?;
         found.bytes += row.detail.length;
+        if row.is_event() {
+            let body = codec.body(connection, row.number)?;
+            // How often it came is noise, and worth knowing.
+            let body = noise::since(connection, codec, row.number, &body)?.map_or(body, Into::into);
+            found.bytes += body.len();
+            let Version { number, observed_at, body, .. } = row.version(connection, codec, lens, body)?;
+            found.records.push(Record::Event(Event { number, observed_at, object: body.value() }));
+            continue;
+        }
+        let change = row.change(connection, codec, lens)?;
         found.records.extend(change.map(|change| Record::Change(Box::new(change))));
     }
     Ok(())
@@ -392,6 +421,14 @@ pub(super) fn complete_since(connection: &Connection) -> Outcome<Option<Timestam
     since.map(time).transpose()
 }
 
+/// The time of the first version after the last Event that was removed by its age or for its bytes.
+pub(super) fn events_since(connection: &Connection) -> Outcome<Option<Timestamp>> {
+    let sql = "SELECT observed_at FROM versions WHERE number >
+               (SELECT nullif(value, 0) FROM meta WHERE name = 'events_after') ORDER BY number LIMIT 1";
+    let since: Option<i64> = connection.query_row(sql, [], |row| row.get(0)).optional()?;
+    since.map(time).transpose()
+}
+
 /// The number and the time of the last record.
 pub(super) fn last(connection: &Connection) -> Outcome<Option<(Number, Timestamp)>> {
     let sql = "SELECT number, at FROM (SELECT * FROM (SELECT number, observed_at AS at FROM versions ORDER BY number DESC LIMIT 1)
@@ -407,7 +444,8 @@ pub(super) fn size(connection: &Connection, bytes: u64) -> Outcome<Size> {
     let count = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0)).map(i64::unsigned_abs);
     Ok(Size {
         bytes,
-        changes: count("SELECT count(*) FROM versions WHERE verb > 0")?,
+        changes: count("SELECT count(*) FROM versions WHERE verb BETWEEN 1 AND 4")?,
+        events: count("SELECT count(*) FROM versions WHERE verb > 4")?,
         gaps: count("SELECT count(*) FROM gaps")?,
         objects: count("SELECT count(*) FROM objects")?,
         existing: count("SELECT count(*) FROM objects WHERE ended IS NULL")?,
@@ -415,7 +453,7 @@ pub(super) fn size(connection: &Connection, bytes: u64) -> Outcome<Size> {
 }
 
 pub(super) fn count_after(connection: &Connection, after: Number) -> Outcome<u64> {
-    let sql = "SELECT (SELECT count(*) FROM versions WHERE number > ?1 AND verb > 0)
+    let sql = "SELECT (SELECT count(*) FROM versions WHERE number > ?1 AND verb BETWEEN 1 AND 4)
                + (SELECT count(*) FROM gaps WHERE number > ?1) + (SELECT count(*) FROM scrubs WHERE number > ?1)";
     Ok(connection.query_row(sql, [id(after)], |row| row.get::<_, i64>(0))?.unsigned_abs())
 }

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension, Params, Transaction, TransactionBehavior, params};
 
 use super::detail;
 use super::fault::{Fault, Outcome};
 use super::names::{self, Table};
-use super::write::BatchWriter;
+use super::times::Span;
+use super::write::{BatchWriter, ROW};
 use super::{read, values};
 use crate::record::Number;
 use crate::report::{Lost, Plan, Retained, Retention};
@@ -28,7 +29,60 @@ pub(super) fn plan(connection: &Connection, retention: &Retention, now: Timestam
     let bytes = bytes.filter(|bytes| used > *bytes).map(|bytes| bytes - bytes / 16);
     // The search for the end of a day reads what the day has.
     let most = if wanted > after || bytes.is_some() { day_after(connection, after)? } else { after };
-    Ok(Plan { up_to: wanted.min(most), most, bytes, for_sinks, leaves_some: wanted > most })
+    let events_up_to = events_cut(connection, retention, now)?;
+    Ok(Plan { up_to: wanted.min(most), most, bytes, for_sinks, leaves_some: wanted > most, events_up_to })
+}
+
+/// The last Event that age and bytes do not keep.
+fn events_cut(connection: &Connection, retention: &Retention, now: Timestamp) -> Outcome<i64> {
+    let mut cut = 0;
+    if let (Some(age), Some((_, recorded))) = (retention.event_age, read::last(connection)?) {
+        let age = SignedDuration::try_from(age).map_err(|_| Fault::Invalid("the age is too great"))?;
+        let oldest = now.min(recorded).checked_sub(age).unwrap_or(Timestamp::MIN);
+        cut = Span::of(connection, Some(oldest), None)?.from - 1;
+    }
+    let used = "SELECT value FROM meta WHERE name = 'event_bytes'";
+    let used: u64 = connection.query_row(used, [], |row| row.get::<_, i64>(0))?.unsigned_abs();
+    let Some(most) = retention.event_bytes.filter(|most| used > *most) else { return Ok(cut) };
+    let mut left = used - (most - most / 16);
+    let mut oldest = connection.prepare(
+        "SELECT number, length(detail) + length(frame) + ?1 FROM versions WHERE verb > 4 ORDER BY number",
+    )?;
+    let mut rows = oldest.query([ROW])?;
+    while left > 0
+        && let Some(row) = rows.next()?
+    {
+        cut = cut.max(row.get(0)?);
+        left = left.saturating_sub(row.get::<_, i64>(1)?.unsigned_abs());
+    }
+    Ok(cut)
+}
+
+/// Removes some Events as a whole: those of which nothing came after the cut. Returns whether there were any.
+fn retain_events(
+    writer: &mut BatchWriter,
+    connection: &Connection,
+    cut: i64,
+    done: &mut Retained,
+) -> Outcome<bool> {
+    let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
+    let sql = "SELECT DISTINCT v.object FROM versions v WHERE v.verb > 4 AND v.number <= ?1
+               AND (SELECT max(number) FROM versions WHERE object = v.object) <= ?1 LIMIT ?2";
+    let objects = ids(&transaction, sql, [cut, STEP])?;
+    for object in &objects {
+        let versions = ids(&transaction, "SELECT number FROM versions WHERE object = ?1", [*object])?;
+        for number in &versions {
+            remove_version(writer, &transaction, *number)?;
+        }
+        done.versions += versions.len() as u64;
+        transaction.prepare_cached("DELETE FROM objects WHERE id = ?1")?.execute([object])?;
+    }
+    if objects.is_empty() {
+        let sql = "UPDATE meta SET value = max(value, ?1) WHERE name = 'events_after' AND value < ?1";
+        transaction.execute(sql, [cut])?;
+    }
+    transaction.commit()?;
+    Ok(!objects.is_empty())
 }
 
 /// The last record that age and count do not keep.
@@ -47,7 +101,7 @@ fn cut(connection: &Connection, retention: &Retention, now: Timestamp) -> Outcom
     }
     if let Some(count) = retention.count {
         let count = i64::try_from(count).unwrap_or(i64::MAX);
-        let sql = "SELECT number FROM (SELECT number FROM versions WHERE verb > 0 UNION ALL SELECT number FROM gaps)
+        let sql = "SELECT number FROM (SELECT number FROM versions WHERE verb BETWEEN 1 AND 4 UNION ALL SELECT number FROM gaps)
                    ORDER BY number DESC LIMIT 1 OFFSET ?1";
         let beyond: Option<i64> = connection.query_row(sql, [count], |row| row.get(0)).optional()?;
         cut = cut.max(beyond.unwrap_or_default());
@@ -82,6 +136,10 @@ fn used_bytes(connection: &Connection) -> Outcome<u64> {
 pub(super) fn retain(writer: &mut BatchWriter, connection: &Connection, plan: &Plan) -> Outcome<Retained> {
     let before = complete_after(connection)?;
     let mut done = Retained { complete_after: Number(before.unsigned_abs()), ..Retained::default() };
+    if plan.events_up_to > 0 && retain_events(writer, connection, plan.events_up_to, &mut done)? {
+        done.more = true;
+        return Ok(done);
+    }
     let is_over = || plan.bytes.map_or(Ok(false), |bytes| Ok::<_, Fault>(used_bytes(connection)? > bytes));
     let goal = match before < plan.up_to {
         true => plan.up_to,
@@ -113,7 +171,7 @@ pub(super) fn retain(writer: &mut BatchWriter, connection: &Connection, plan: &P
     Ok(done)
 }
 
-fn ids(connection: &Connection, sql: &str, of: [i64; 2]) -> Outcome<Vec<i64>> {
+fn ids(connection: &Connection, sql: &str, of: impl Params) -> Outcome<Vec<i64>> {
     let mut statement = connection.prepare_cached(sql)?;
     let ids = statement.query_map(of, |row| row.get(0))?;
     Ok(ids.collect::<Result<_, _>>()?)
@@ -136,7 +194,7 @@ fn lose(connection: &Connection, cut: i64) -> Outcome<Vec<Lost>> {
     let mut lost = Vec::new();
     for row in behind {
         let (sink, after) = row?;
-        let count = "SELECT (SELECT count(*) FROM versions WHERE number > ?1 AND number <= ?2 AND verb > 0)
+        let count = "SELECT (SELECT count(*) FROM versions WHERE number > ?1 AND number <= ?2 AND verb BETWEEN 1 AND 4)
                      + (SELECT count(*) FROM gaps WHERE number > ?1 AND number <= ?2)";
         let records: i64 = connection.query_row(count, [after, cut], |row| row.get(0))?;
         let move_on = "UPDATE sinks SET position = ?2, lost = lost + ?3 WHERE name = ?1";
@@ -231,8 +289,15 @@ fn remove_version(writer: &mut BatchWriter, connection: &Connection, number: i64
             connection.prepare_cached(sql)?.execute([id, number])?;
         }
     }
-    let sql = "DELETE FROM versions WHERE number = ?1 RETURNING content";
-    let content: Option<i64> = connection.prepare_cached(sql)?.query_row([number], |row| row.get(0))?;
+    let sql = "DELETE FROM versions WHERE number = ?1
+               RETURNING content, iif(verb > 4, length(detail) + length(frame) + ?2, 0)";
+    let (content, bytes): (Option<i64>, i64) = connection
+        .prepare_cached(sql)?
+        .query_row(params![number, ROW], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    if bytes > 0 {
+        let sql = "UPDATE meta SET value = max(value - ?1, 0) WHERE name = 'event_bytes'";
+        connection.prepare_cached(sql)?.execute([bytes])?;
+    }
     release(connection, content)
 }
 

@@ -10,6 +10,7 @@ use rusqlite::backup::{Backup, Progress, StepResult};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, TransactionBehavior, params};
 
 use super::fault::{Fault, Outcome};
+use super::links;
 use crate::error::Error;
 use crate::report::{Cluster, Settings};
 
@@ -19,10 +20,15 @@ pub(super) const FORMAT: u32 = 3;
 const APPLICATION: i32 = 0x6b64_6869;
 
 /// From one format to the next one.
-pub(super) type Step = fn(&Transaction<'_>) -> rusqlite::Result<()>;
+pub(super) type Step = fn(&Transaction<'_>) -> Outcome<()>;
 /// The last step leads to this program's format.
-pub(super) const STEPS: &[Step] =
-    &[|transaction| transaction.execute_batch(SECOND), |transaction| transaction.execute_batch(THIRD)];
+pub(super) const STEPS: &[Step] = &[
+    |transaction| Ok(transaction.execute_batch(SECOND)?),
+    |transaction| {
+        transaction.execute_batch(THIRD)?;
+        links::fill(transaction)
+    },
+];
 
 // A record's id is that of the history, the timeline, and its number: the timeline with the largest `first` up to the number.
 // A print is a hash of a value that is hidden in objects, as the writer makes it; without the writer's key it says nothing.
@@ -37,16 +43,24 @@ CREATE TABLE scrubs (
 ";
 
 // An object was there from its `first` version on until it `ended`. One that has `returned` was deleted in between.
+// Of the controlling owner, and of the object that an Event is about, it has the uid.
+// Versions of Events have verbs of their own, above those of changes. They are gone up to `events_after`.
 // No version from the number `ordered_from` on is earlier than the one before it. No version before that is later than `disordered_until`.
 const THIRD: &str = "
 ALTER TABLE objects ADD COLUMN first INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE objects ADD COLUMN returned INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE objects ADD COLUMN owner TEXT;
+ALTER TABLE objects ADD COLUMN about TEXT;
 UPDATE objects SET first = (SELECT min(number) FROM versions WHERE object = objects.id);
 UPDATE objects SET returned = 1 WHERE id IN
     (SELECT v.object FROM versions v JOIN objects o ON o.id = v.object WHERE v.verb = 3 AND v.number IS NOT o.ended);
 CREATE INDEX lives ON objects (family, ended, first, returned, namespace, name);
 DROP INDEX versions_by_namespace;
 CREATE INDEX versions_by_place ON versions (namespace, kind);
+CREATE INDEX objects_by_owner ON objects (owner) WHERE owner IS NOT NULL;
+CREATE INDEX objects_by_about ON objects (about) WHERE about IS NOT NULL;
+CREATE INDEX versions_of_events ON versions (number) WHERE verb > 4;
+INSERT INTO meta VALUES ('event_bytes', 0), ('events_after', 0);
 INSERT INTO meta SELECT 'ordered_from', coalesce(max(number), 0) FROM (SELECT number, observed_at, max(observed_at)
     OVER (ORDER BY number ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS latest FROM versions) WHERE observed_at < latest;
 INSERT INTO meta SELECT 'disordered_until', max(observed_at) FROM versions
@@ -377,7 +391,7 @@ fn migrate(
         .map_err(|source| Error::Io { path: copy.clone(), source: source.into() })?;
     let transaction = connection.transaction().map_err(failed)?;
     for step in steps {
-        step(&transaction).map_err(failed)?;
+        step(&transaction).map_err(|fault| fault.at(path))?;
     }
     transaction.pragma_update(None, "user_version", to).map_err(failed)?;
     transaction.commit().map_err(failed)?;

@@ -6,16 +6,16 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 use serde_json::Value;
 
 use super::codec::{Codec, Purpose, Stored};
 use super::detail;
 use super::fault::Outcome;
 use super::names::{self, Table};
+use super::noise;
 use super::read::{self, HEAD, VersionRow};
 use super::retain;
-use super::states;
 use super::write::BatchWriter;
 use crate::mask::{self, Details, Mask};
 use crate::record::Verb;
@@ -106,17 +106,7 @@ fn masked(
     body: &Arc<[u8]>,
     mask: &dyn Mask,
 ) -> Outcome<Option<Masked>> {
-    let newest: Option<(i64, bool)> = connection
-        .prepare_cached(
-            "SELECT o.id, (SELECT max(number) FROM versions WHERE object = o.id) = ?1 FROM versions v
-             JOIN objects o ON o.id = v.object WHERE v.number = ?1 AND o.state IS NOT NULL",
-        )?
-        .query_row([head.number], |row| Ok((row.get(0)?, row.get(1)?)))
-        .optional()?;
-    let state = match newest {
-        Some((object, true)) => states::noise(connection, codec, object, body)?.map(|(.., state)| state),
-        _ => None,
-    };
+    let state = noise::since(connection, codec, head.number, body)?;
     let masked_state = state.as_deref().and_then(|state| mask::body(mask, &head.object, state));
     let stored = read::details(codec, connection, head.number)?;
     let masked_body = mask::body(mask, &head.object, body);

@@ -9,12 +9,12 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::chosen::Chosen;
 use super::codec::Codec;
 use super::conditions::MOST;
-use super::fault::{Fault, Outcome};
+use super::fault::Outcome;
+use super::noise::noise;
 use super::read::{HEAD, Lens, VersionRow};
 use super::values::{id, number, time};
-use super::write::verb_code;
 use crate::filter::{At, Scope};
-use crate::record::{Incarnation, Number, Verb, Version};
+use crate::record::{Incarnation, Number, Version};
 use crate::report::{Instant, Present};
 
 pub(super) fn incarnations(connection: &Connection, scope: &Scope) -> Outcome<Vec<Incarnation>> {
@@ -157,27 +157,6 @@ fn newest(connection: &Connection, codec: &mut Codec, lens: &Lens, object: i64) 
     Ok(Some(version))
 }
 
-/// The state that noise has led to: resourceVersion, time, content.
-pub(super) fn noise(
-    connection: &Connection,
-    codec: &mut Codec,
-    object: i64,
-    newest: &[u8],
-) -> Outcome<Option<(String, i64, Vec<u8>)>> {
-    let sql = "SELECT state_rv, state_at, state_length, state_crc, state FROM objects
-               WHERE id = ?1 AND state IS NOT NULL";
-    let row = connection.prepare_cached(sql)?.query_row([object], |row| {
-        let (length, crc): (usize, u32) = (row.get(2)?, row.get(3)?);
-        Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?, length, crc, row.get::<_, Vec<u8>>(4)?))
-    });
-    let Some((rv, at, length, crc, frame)) = row.optional()? else { return Ok(None) };
-    let body = codec.unpack_delta(newest, &[], &frame, length)?;
-    if crc32fast::hash(&body) != crc {
-        return Err(Fault::damaged(format!("the state of object {object} has another checksum")));
-    }
-    Ok(Some((rv, at, body)))
-}
-
 /// The objects that were there at a time, or are there now.
 pub(super) fn present(connection: &Connection, scope: &Scope, at: Option<Timestamp>) -> Outcome<Present> {
     let mut present = Present { at: None, ids: Vec::new() };
@@ -229,7 +208,7 @@ fn object_at(
     }
     let Some(number) = number_at(connection, object, at)? else { return Ok(None) };
     let head = head(connection, number)?;
-    if head.verb == verb_code(Verb::Deleted) {
+    if head.is_deletion() {
         return Ok(None);
     }
     let body = codec.body(connection, number)?;

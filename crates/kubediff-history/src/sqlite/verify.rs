@@ -11,7 +11,7 @@ use super::codec::{Codec, Stored};
 use super::detail;
 use super::fault::{Fault, Outcome};
 use super::read::VersionRow;
-use super::{read, states};
+use super::{noise, read, states};
 use crate::report::Checked;
 
 /// More lines than this say nothing new.
@@ -28,7 +28,7 @@ const QUERIES: &[(&str, &str)] = &[
     (
         "object that returned without a mark",
         "SELECT o.id FROM versions v JOIN objects o ON o.id = v.object
-         WHERE v.verb = 3 AND v.number IS NOT o.ended AND o.returned = 0",
+         WHERE v.verb IN (3, 7) AND v.number IS NOT o.ended AND o.returned = 0",
     ),
     (
         "version earlier than the one before it",
@@ -217,7 +217,7 @@ impl Check<'_> {
             before = Some((number, body));
         }
         if let Some((_, newest)) = before {
-            let noise = states::noise(self.connection, codec, object, &newest);
+            let noise = noise::noise(self.connection, codec, object, &newest);
             self.sound(noise)?;
         }
         Ok(())

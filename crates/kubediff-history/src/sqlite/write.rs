@@ -8,6 +8,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, 
 use super::codec::{Codec, MOST_BYTES, Packed, Purpose};
 use super::detail;
 use super::fault::{Fault, Outcome};
+use super::links::Links;
 use super::names::{KindId, Names, Table};
 use super::recent::Recent;
 use crate::batch::{Batch, Entry, Observation, What};
@@ -22,6 +23,9 @@ const RECENT_ENTRY: usize = 300;
 /// A part of an object that is at least as long is stored once, however many versions begin with it.
 const SHARED_LEAST: usize = 1_024;
 
+/// About what a version needs besides its content and details, in bytes: the rest of its row, and its place in the indexes.
+pub(super) const ROW: usize = 200;
+
 /// A clock that is set back by more than this is a gap, in microseconds.
 const SET_BACK: i64 = 1_000_000;
 /// A clock that is set back by more than this was wrong before, and not now.
@@ -34,6 +38,8 @@ pub(super) struct BatchWriter {
     latest: i64,
     /// Whether the clock is behind it, and that is recorded.
     is_set_back: bool,
+    /// The bytes of Events in this batch.
+    event_bytes: usize,
     names: Names,
     pub(super) codec: Codec,
     recent: Recent<(i64, String), Known>,
@@ -69,7 +75,7 @@ impl BatchWriter {
         let latest = "SELECT observed_at FROM versions ORDER BY number DESC LIMIT 1";
         let latest = connection.query_row(latest, [], |row| row.get(0)).optional()?.unwrap_or(i64::MIN);
         let recent = Recent::new(RECENT);
-        Ok(Self { next, latest, is_set_back: false, names: Names::new(), codec, recent })
+        Ok(Self { next, latest, is_set_back: false, event_bytes: 0, names: Names::new(), codec, recent })
     }
 
     /// The number of the last record.
@@ -134,6 +140,10 @@ impl BatchWriter {
             let sql = "UPDATE meta SET value = ?1 WHERE name = 'next'";
             transaction.prepare_cached(sql)?.execute([self.next])?;
         }
+        if self.event_bytes > 0 {
+            let sql = "UPDATE meta SET value = value + ?1 WHERE name = 'event_bytes'";
+            transaction.prepare_cached(sql)?.execute([std::mem::take(&mut self.event_bytes)])?;
+        }
         Ok(transaction.commit()?)
     }
 
@@ -194,7 +204,7 @@ impl BatchWriter {
             (What::Known | What::Noise, None) => {
                 self.version(connection, observation, (at, kind), None, None)
             }
-            (What::Change, known) => {
+            (What::Change | What::Event, known) => {
                 self.version(connection, observation, (at, kind), known, Some(&observation.record))
             }
         }
@@ -282,10 +292,15 @@ impl BatchWriter {
         }
         let has_ended = change.is_some_and(|change| change.verb == Verb::Deleted);
         let has_state = known.as_ref().is_some_and(|known| known.has_state);
+        let was_known = known.is_some();
         let id = match known {
             Some(known) => known.object,
             None => object_id(connection, observation, kind, namespace, number)?,
         };
+        let is_of_owners = |path: &String| path.starts_with("metadata.ownerReferences");
+        if !was_known || change.is_some_and(|change| change.paths.iter().any(is_of_owners)) {
+            Links::of(observation.body.bytes()).write(connection, id)?;
+        }
         // The state of a noise is packed against the version that was the newest until now, so it cannot stay.
         if has_ended || has_state {
             let sql = "UPDATE objects SET ended = ?2, ended_at = ?3, state_rv = NULL, state_at = NULL,
@@ -295,6 +310,7 @@ impl BatchWriter {
         }
 
         let bytes = observation.body.bytes();
+        let (detail_length, content_length) = (detail.frame.len(), content.packed.frame.len());
         // The checksum is that of the unpacked content. A reader checks it after each delta, so it finds damage anywhere in the
         // chain.
         let sql = "INSERT INTO versions (number, object, kind, namespace, verb, source, observed_at, rv, rv_before,
@@ -305,7 +321,10 @@ impl BatchWriter {
             id,
             kind.id,
             namespace,
-            change.map_or(0, |change| verb_code(change.verb)),
+            change.map_or(0, |change| match observation.what {
+                What::Event => event_code(change.verb),
+                _ => verb_code(change.verb),
+            }),
             origin_code(observation.record.origin),
             observed_at,
             observation.record.rv.as_deref().unwrap_or_default(),
@@ -323,6 +342,9 @@ impl BatchWriter {
         ])?;
         if let Some(change) = change {
             self.index(connection, number, change)?;
+        }
+        if observation.what == What::Event {
+            self.event_bytes += detail_length + content_length + ROW;
         }
         let key = (kind.family, object.uid.clone());
         if has_ended {
@@ -468,6 +490,15 @@ pub(super) fn verb_code(verb: Verb) -> i64 {
         Verb::Updated => 2,
         Verb::Deleted => 3,
         Verb::Recreated => 4,
+    }
+}
+
+/// The verb of a version of an Event.
+pub(super) fn event_code(verb: Verb) -> i64 {
+    match verb {
+        Verb::Added | Verb::Recreated => 5,
+        Verb::Updated => 6,
+        Verb::Deleted => 7,
     }
 }
 

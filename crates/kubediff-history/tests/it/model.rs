@@ -17,6 +17,8 @@ pub(crate) struct Incarnation {
     pub(crate) rows: Vec<Row>,
     pub(crate) state: Option<Observation>,
     pub(crate) ended: Option<(u64, Timestamp)>,
+    /// The uid of the object that an Event is about.
+    about: Option<String>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -39,7 +41,16 @@ impl Row {
         (self.observation.what == What::Change).then_some(&self.observation.record)
     }
 
+    /// The change of an object, or of an Event.
+    fn verb(&self) -> Option<Verb> {
+        matches!(self.observation.what, What::Change | What::Event).then_some(self.observation.record.verb)
+    }
+
     pub(crate) fn record(&self) -> Option<Record> {
+        if self.observation.what == What::Event {
+            let (number, observed_at) = (Number(self.number), self.observation.record.observed_at);
+            return Some(Record::Event(Event { number, observed_at, object: self.observation.body.value() }));
+        }
         let (number, cluster) = (Some(Number(self.number)), Some("test".to_owned()));
         Some(Record::Change(Box::new(ChangeRecord { number, cluster, ..self.change()?.clone() })))
     }
@@ -72,14 +83,15 @@ impl Model {
         let resource = observation.record.object.resource.clone();
         let key = (resource.clone(), observation.record.object.uid.clone());
         let is_live = self.objects.get(&key).is_some_and(|it| it.ended.is_none());
-        if observation.what != What::Change && is_live {
+        let is_news = matches!(observation.what, What::Change | What::Event);
+        if !is_news && is_live {
             self.objects.get_mut(&key).unwrap().state = Some(observation.clone());
             return;
         }
         self.last += 1;
         let end = (self.last, observation.record.observed_at);
         let mut verb = None;
-        if observation.what == What::Change {
+        if is_news {
             verb = Some(observation.record.verb);
             let replaced = observation.replaces.as_ref().map(|uid| (resource, uid.clone()));
             if let Some(replaced) = replaced.and_then(|key| self.objects.get_mut(&key)) {
@@ -87,6 +99,10 @@ impl Model {
             }
         }
         let incarnation = self.objects.entry(key).or_default();
+        if incarnation.rows.is_empty() || incarnation.ended.is_some() {
+            let about = observation.body.value()["involvedObject"]["uid"].as_str().map(str::to_owned);
+            incarnation.about = about;
+        }
         incarnation.rows.push(Row { number: self.last, observation: observation.clone() });
         incarnation.state = None;
         incarnation.ended = (verb == Some(Verb::Deleted)).then_some(end);
@@ -133,11 +149,34 @@ impl Model {
         self.objects.values().flat_map(|incarnation| &incarnation.rows)
     }
 
+    fn is_wanted_event(&self, filter: &Filter, row: &Row, within: impl Fn(Timestamp) -> bool) -> bool {
+        let has_others = filter.manager.is_some() || !filter.paths.is_empty() || !filter.verbs.is_empty();
+        let is_news = row.verb().is_some_and(|verb| verb != Verb::Deleted);
+        if !filter.events || has_others || !is_news || !within(row.observation.record.observed_at) {
+            return false;
+        }
+        let (event, scope) = (&row.observation.record.object, &filter.scope);
+        let about = self.objects[&(event.resource.clone(), event.uid.clone())].about.as_ref();
+        let is_about = |it: &Incarnation, scope: &Scope| {
+            let object = &it.rows[0].observation.record.object;
+            let is_named = about == Some(&object.uid)
+                || object.namespace.is_none() && about.is_some_and(|about| *about == object.name);
+            is_named && is_in(scope, object)
+        };
+        let any = |scope: &Scope| self.objects.values().any(|it| is_about(it, scope));
+        if scope.name.is_some() || scope.uid.is_some() {
+            return is_in(scope, event) || any(scope);
+        }
+        let here = Scope { kinds: Vec::new(), ..scope.clone() };
+        let only = Scope { kinds: scope.kinds.clone(), ..Scope::default() };
+        is_in(&here, event) && (is_in(scope, event) || any(&only))
+    }
+
     pub(crate) fn records(&self, filter: &Filter, page: &Page) -> (Vec<Record>, bool) {
         let within =
             |at: Timestamp| filter.from.is_none_or(|from| at >= from) && filter.to.is_none_or(|to| at < to);
         let is_wanted = |row: &&Row| {
-            let Some(change) = row.change() else { return false };
+            let Some(change) = row.change() else { return self.is_wanted_event(filter, row, within) };
             is_in(&filter.scope, &row.observation.record.object)
                 && within(row.observation.record.observed_at)
                 && (filter.verbs.is_empty() || filter.verbs.contains(&change.verb))
@@ -153,6 +192,14 @@ impl Model {
                     }))
         };
         let mut found: Vec<Record> = self.rows().filter(is_wanted).filter_map(Row::record).collect();
+        for record in &mut found {
+            let is_last =
+                |it: &&Incarnation| it.rows.last().is_some_and(|row| row.number == record.number().0);
+            let state = self.objects.values().find(is_last).and_then(|it| it.state.as_ref());
+            if let (Record::Event(event), Some(state)) = (&mut *record, state) {
+                event.object = state.body.value();
+            }
+        }
         if filter.gaps {
             let overlaps = |gap: &&Gap| {
                 filter.from.is_none_or(|from| gap.to >= from) && filter.to.is_none_or(|to| gap.from < to)
@@ -197,9 +244,7 @@ impl Model {
                 Some(at) => {
                     let row =
                         incarnation.rows.iter().rev().find(|row| row.observation.record.observed_at <= at);
-                    let is_there =
-                        |row: &&Row| row.change().is_none_or(|change| change.verb != Verb::Deleted);
-                    row.filter(is_there).map(|row| &row.observation)
+                    row.filter(|row| row.verb() != Some(Verb::Deleted)).map(|row| &row.observation)
                 }
             };
             if let Some(version) = version {
@@ -234,6 +279,19 @@ impl Model {
             && slowest < cut
         {
             cut = cut.min(slowest.max(self.last.saturating_sub(retention.for_sinks)));
+        }
+        if let Some(age) = retention.event_age {
+            let rows = || self.rows().map(|row| (row.number, row.observation.record.observed_at));
+            let recorded = rows().chain(self.gaps.iter().map(|gap| (gap.number.0, gap.to))).max();
+            let oldest = recorded.map_or(now, |(_, recorded)| now.min(recorded))
+                - SignedDuration::try_from(age).unwrap();
+            let young = rows().filter(|(_, at)| *at >= oldest).map(|(number, _)| number).min();
+            let young = young.unwrap_or(self.last + 1);
+            self.objects.retain(|(resource, _), incarnation| {
+                let is_old = incarnation.rows.last().is_some_and(|row| row.number < young);
+                let has_come = incarnation.rows.iter().any(|row| row.observation.what == What::Event);
+                !(resource == "events" && has_come && is_old)
+            });
         }
         if cut <= self.complete_after {
             return;

@@ -309,7 +309,7 @@ fn k1_no_record_is_earlier_than_the_one_before_it() {
         .map(|record| match record {
             Record::Change(change) => format!("{} {}", change.object.name, change.observed_at - at(0)),
             Record::Gap(gap) => format!("{} to {}: {}", gap.from - at(0), gap.to - at(0), gap.reason),
-            Record::Scrubbed(_) => unreachable!(),
+            Record::Scrubbed(_) | Record::Event(_) => unreachable!(),
         })
         .collect();
     let expected = expect![[r#"

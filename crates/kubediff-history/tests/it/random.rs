@@ -8,7 +8,7 @@ use kubediff_history::*;
 use serde_json::json;
 
 use crate::model::Model;
-use crate::world::{Replaced, at, body, change, changed, known, noise, object, open, retain, settled};
+use crate::world::{Replaced, at, body, change, known, noise, object, open, retain, settled};
 
 const NAMES: &[&str] = &["cart", "web", "db"];
 const SPACES: &[&str] = &["shop", "ops"];
@@ -143,7 +143,14 @@ impl Play {
         let one = (!all.is_empty()).then(|| all[self.random.usize(..all.len())].clone());
         let pick = |random: &mut Rng, list: &[&'static str]| list[random.usize(..list.len())];
         let (managers, paths) = (pick(&mut self.random, MANAGERS), pick(&mut self.random, PATHS));
-        let some = |verb| change(verb, &[managers, managers, "kubelet"], &[paths, "spec.replicas"]);
+        // An Event stays one.
+        let was_event =
+            one.as_ref().is_some_and(|it| it.rows[0].observation.record.object.resource == "events");
+        let some = |verb| match was_event {
+            true => ChangeRecord { verb, ..ChangeRecord::default() },
+            false => change(verb, &[managers, managers, "kubelet"], &[paths, "spec.replicas"]),
+        };
+        let changed = |change| (if was_event { What::Event } else { What::Change }, change);
         let create = |play: &mut Self| {
             play.uids += 1;
             let resource = pick(&mut play.random, &["pods", "deployments", "nodes"]);
@@ -153,9 +160,20 @@ impl Play {
         };
         match (self.random.u8(..100), one) {
             (0..10, _) | (_, None) => {
-                let what = if self.random.bool() { known() } else { changed(some(Verb::Added)) };
+                let added = change(Verb::Added, &[managers], &[paths]);
+                let what = if self.random.bool() { known() } else { (What::Change, added) };
                 let object = create(self);
                 self.observation(&object, what)
+            }
+            (33..43, Some(known)) => {
+                self.uids += 1;
+                let about = known.rows[0].observation.record.object.uid.clone();
+                let (name, uid) = (format!("e{}", self.uids), format!("uid-{}", self.uids));
+                let event = object("events", Some(pick(&mut self.random, SPACES)), &name, &uid);
+                let added = ChangeRecord { verb: Verb::Added, ..ChangeRecord::default() };
+                let body = json!({"involvedObject": {"uid": about}, "count": self.rv});
+                let body = Body::redacted(body.to_string());
+                Observation { body, ..self.observation(&event, (What::Event, added)) }
             }
             (10..20, Some(known)) => {
                 let object = known.rows[0].observation.record.object.clone();
@@ -200,7 +218,9 @@ impl Play {
         let age = self.random.bool().then(|| Duration::from_secs(self.random.u64(..2_000)));
         let count = self.random.bool().then(|| self.random.u64(..1_500));
         let for_sinks = if self.random.bool() { self.random.u64(..1_000) } else { 0 };
-        (Retention { age, count, bytes: None, for_sinks }, at(self.clock))
+        let event_age =
+            (!self.is_wrong && self.random.bool()).then(|| Duration::from_secs(self.random.u64(..500)));
+        (Retention { age, count, bytes: None, for_sinks, event_age, event_bytes: None }, at(self.clock))
     }
 
     fn scope(&mut self) -> Scope {
@@ -211,7 +231,7 @@ impl Play {
             let count = if random.bool() { 0 } else { random.usize(1..3) };
             (0..count).map(|_| list[random.usize(..list.len())].to_owned()).collect()
         };
-        let resources = some(&mut self.random, &["pods", "deployments", "nodes", "none"]);
+        let resources = some(&mut self.random, &["pods", "deployments", "nodes", "events", "none"]);
         let groups = &["", "apps"];
         let named = |resource| KindName { group: pick(&mut self.random, groups), resource };
         Scope {
@@ -255,6 +275,7 @@ impl Play {
                 paths: (0..self.random.usize(..3))
                     .filter_map(|_| pick(&mut self.random, &["spec", "spec.replicas", "status", "none"]))
                     .collect(),
+                events: self.random.bool(),
                 verbs: if self.random.u8(..4) == 0 { vec![Verb::Deleted, Verb::Added] } else { Vec::new() },
             };
             let limit = self.random.usize(1..60);
@@ -326,7 +347,9 @@ impl Play {
         for (version, row) in found.iter().zip(&model.rows) {
             assert_eq!(version.number.0, row.number, "{place}");
             assert!(version.body == row.observation.body, "{place}: version {}", row.number);
-            assert_eq!(version.change.clone().map(Record::Change), row.record(), "{place}");
+            if row.observation.what != What::Event {
+                assert_eq!(version.change.clone().map(Record::Change), row.record(), "{place}");
+            }
             let again = reader.version(incarnation, &At::Number(version.number)).unwrap();
             assert!(again.as_ref() == Some(version), "{place}: version {}", row.number);
             let before = reader.version(incarnation, &At::Before(version.number)).unwrap();

@@ -92,7 +92,7 @@ impl Consumer {
 
     /// Takes an entry at once, or lets it wait.
     fn arrived(&mut self, waiting: InboxItem, inbox: &Inbox) -> Result<(), ConsumeError> {
-        let is_shown = |raw: &RawChange| self.profile.noise.hides(&raw.kind.gvk).is_none();
+        let is_shown = |raw: &RawChange| !self.profile.noise.leaves_out(&raw.kind.gvk);
         let is_after =
             |raw: &RawChange| self.recorder.as_ref().is_some_and(|recorder| recorder.is_after(raw));
         let states = match &waiting {
@@ -222,7 +222,7 @@ impl Consumer {
         }
         match compared {
             Compared::Change(change) => self.show(Entry::Change(change)),
-            Compared::Noise(_) | Compared::Nothing => Ok(()),
+            Compared::Event(_) | Compared::Noise(_) | Compared::Nothing => Ok(()),
         }
     }
 

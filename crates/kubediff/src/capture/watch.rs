@@ -167,6 +167,7 @@ async fn recorder(follow: &Follow, file: &Path, secrets: Secrets) -> Result<Hist
 pub(crate) fn profile(args: &SessionArgs, history: Option<&Path>) -> Result<Profile, WatchError> {
     let SessionArgs { show, hide, .. } = args;
     let mut noise = Noise::default();
+    noise.keep_events(history.is_some());
     let mut secrets = match history {
         Some(file) => Secrets::new(HashKey::open(&HashKey::file_beside(file))?),
         None => Secrets::with_random_key()?,

@@ -116,6 +116,8 @@ pub struct Profile {
 pub enum Compared {
     /// A change.
     Change(Box<Change>),
+    /// An Event that came, changed or went: no change, but kept in a history.
+    Event(Box<Change>),
     /// Only noise differs, or nothing. The object now.
     Noise(Redacted<Value>),
     /// The states are equal, or a noise rule leaves out the kind as a whole.
@@ -127,7 +129,7 @@ impl Compared {
     pub fn change(self) -> Option<Change> {
         match self {
             Self::Change(change) => Some(*change),
-            Self::Noise(_) | Self::Nothing => None,
+            Self::Event(_) | Self::Noise(_) | Self::Nothing => None,
         }
     }
 }
@@ -146,7 +148,9 @@ impl Profile {
         self.secrets.learn_change(gvk, old.as_ref(), new.as_ref());
         if let Some(rule) = self.noise.hides(gvk) {
             tally.not_shown(rule.name(), merged);
-            return None;
+            if !self.noise.keeps(gvk) {
+                return None;
+            }
         }
         Some(self.secrets.redact_states(gvk, [old, new]))
     }
@@ -251,7 +255,8 @@ impl Change {
             owners,
             merged,
         };
-        Compared::Change(Box::new(Self { record, old, new }))
+        let change = Box::new(Self { record, old, new });
+        if profile.noise.keeps(sighting.gvk) { Compared::Event(change) } else { Compared::Change(change) }
     }
 
     /// The change of a record. Its objects are not in it.

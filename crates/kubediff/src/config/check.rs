@@ -158,6 +158,13 @@ impl Checks<'_> {
         if config.history.path.file_name().is_none() {
             self.wrong(&field.field("path"), "expected the path of a file");
         }
+        let events = &config.history.events;
+        if events.age.0.0 < Duration::from_secs(3600) {
+            self.wrong(&field.field("events").field("age"), "expected at least 1h");
+        }
+        if !(0.0..=1.0).contains(&events.share) {
+            self.wrong(&field.field("events").field("share"), "expected a part of the size: 0 to 1");
+        }
         let (retention, field) = (&config.history.retention, field.field("retention"));
         if retention.age.as_ref().is_some_and(|age| age.0.0 < Duration::from_secs(3600)) {
             self.wrong(&field.field("age"), "expected at least 1h, or null for no limit");

@@ -18,6 +18,29 @@ pub struct HistorySettings {
     pub path: PathBuf,
     /// How much is kept.
     pub retention: Retention,
+    /// The Events of the cluster. They are no changes: `kubediff log --events` shows them, and no sink gets them.
+    pub events: Events,
+}
+
+/// Which Events are kept.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+pub struct Events {
+    /// Whether any are.
+    pub keep: bool,
+    /// Those younger than this: `3d`. At least `1h`.
+    #[cfg_attr(test, schemars(with = "String"))]
+    pub age: Text<Period>,
+    /// The part of `retention.size` that they may take.
+    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
+    pub share: f64,
+}
+
+impl Default for Events {
+    fn default() -> Self {
+        Self { keep: true, age: Text(Period(Duration::from_secs(3 * 24 * 60 * 60))), share: 0.2 }
+    }
 }
 
 /// How much of the history is kept. The first limit that is reached counts. The newest version of an object that exists is
@@ -42,7 +65,11 @@ pub struct Retention {
 
 impl Default for HistorySettings {
     fn default() -> Self {
-        Self { path: PathBuf::from("/var/lib/kubediff/history.db"), retention: Retention::default() }
+        Self {
+            path: PathBuf::from("/var/lib/kubediff/history.db"),
+            retention: Retention::default(),
+            events: Events::default(),
+        }
     }
 }
 
@@ -57,14 +84,21 @@ impl Default for Retention {
     }
 }
 
-impl Retention {
-    /// The same for the history.
+impl HistorySettings {
+    /// The limits, for the history.
     pub fn limits(&self) -> history::Retention {
+        let Retention { age, size, changes, unsent } = &self.retention;
+        let bytes = size.as_ref().map(|size| size.0.0);
+        // Less than a byte is no loss.
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
+        let share = |bytes: u64| (bytes as f64 * self.events.share) as u64;
         history::Retention {
-            age: self.age.as_ref().map(|age| age.0.0),
-            count: self.changes,
-            bytes: self.size.as_ref().map(|size| size.0.0),
-            for_sinks: self.unsent,
+            age: age.as_ref().map(|age| age.0.0),
+            count: *changes,
+            bytes,
+            for_sinks: *unsent,
+            event_age: Some(self.events.age.0.0),
+            event_bytes: bytes.map(share),
         }
     }
 }

@@ -89,6 +89,7 @@ impl Keeper {
         let retention = Retention {
             age: self.retention.age.filter(|_| is_due),
             count: self.retention.count.filter(counts),
+            event_age: self.retention.event_age.filter(|_| is_due),
             ..self.retention.clone()
         };
         let plan = reader.plan(&retention, now.min(marked))?;

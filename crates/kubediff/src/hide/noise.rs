@@ -30,6 +30,8 @@ mod tally;
 pub struct Noise {
     /// In the order of evaluation; the first that matches a change without other differences is given as the reason.
     rules: Vec<Rule>,
+    /// Whether Events that a rule leaves out are kept in the history all the same.
+    keeps_events: bool,
 }
 
 /// One reason to leave something out.
@@ -174,6 +176,21 @@ impl Noise {
     /// The rule that leaves out objects of this kind altogether.
     pub(crate) fn hides(&self, gvk: &Gvk) -> Option<&Rule> {
         self.rules_for(gvk).find(|rule| matches!(rule.what, What::Objects))
+    }
+
+    /// Whether a history keeps Events, although no change is made of them. By default it does not.
+    pub fn keep_events(&mut self, keep: bool) {
+        self.keeps_events = keep;
+    }
+
+    /// Whether objects of this kind are no changes, but kept as Events. Those of the group `events.k8s.io` are the same objects once more.
+    pub(crate) fn keeps(&self, gvk: &Gvk) -> bool {
+        self.keeps_events && gvk.group.is_empty() && gvk.kind == "Event" && self.hides(gvk).is_some()
+    }
+
+    /// Whether objects of this kind are in no history.
+    pub(crate) fn leaves_out(&self, gvk: &Gvk) -> bool {
+        self.hides(gvk).is_some() && !self.keeps(gvk)
     }
 
     /// Removes noise from `differences`, and returns how much that was.

@@ -1,5 +1,6 @@
 //! Writes what is seen into a history.
 
+mod allowance;
 mod past;
 
 use std::collections::{BTreeSet, HashMap};
@@ -18,6 +19,7 @@ use crate::history::notes;
 use crate::history::shared::{SCRUBBED, SharedHistory, WRITE_AGAIN};
 use crate::text::terminal::say;
 use crate::{Change, Compared, Epoch, Gap, Origin, Profile, Redacted, Secrets, Sighting, Tally, Verb};
+use allowance::Allowance;
 use past::Past;
 
 /// Why nothing was watched before a process began.
@@ -66,6 +68,7 @@ pub(crate) struct HistoryWriter {
     names: BTreeSet<String>,
     /// The resources that were listed once.
     synced: BTreeSet<String>,
+    events: Allowance,
     /// Why nothing was watched before this run.
     why: &'static str,
 }
@@ -121,6 +124,7 @@ impl HistoryWriter {
             restart: None,
             names,
             synced,
+            events: Allowance::new(Instant::now()),
             why,
         };
         // A path to hide may be new, and the run before may have been killed before it was done.
@@ -240,7 +244,7 @@ impl HistoryWriter {
 
     /// Records the result of a comparison.
     pub(crate) fn observe(&mut self, raw: &RawChange, compared: &Compared) {
-        if let Compared::Change(change) = compared
+        if let Compared::Change(change) | Compared::Event(change) = compared
             && let Some(rv) = &change.rv
         {
             self.batch.reached(raw.target_text(), &**rv);
@@ -251,7 +255,21 @@ impl HistoryWriter {
     fn found(&mut self, kind: &Kind, at: Timestamp, origin: Origin, compared: &Compared) {
         match compared {
             Compared::Nothing => {}
-            Compared::Noise(object) => self.state(kind, at, origin, object, What::Noise),
+            Compared::Event(change) => {
+                let Some(object) = change.new.as_ref().or(change.old.as_ref()) else { return };
+                let (id, verb, rv) = (change.object.clone(), change.verb, change.rv.clone());
+                let record =
+                    ChangeRecord { object: id, verb, rv, observed_at: at, origin, ..ChangeRecord::default() };
+                if self.takes_event() {
+                    self.put(record, object, What::Event, None);
+                }
+            }
+            Compared::Noise(object) => {
+                let is_event = kind.gvk.group.is_empty() && kind.gvk.kind == "Event";
+                if !is_event || self.takes_event() {
+                    self.state(kind, at, origin, object, What::Noise);
+                }
+            }
             Compared::Change(change) => {
                 let Some(object) = change.new.as_ref().or(change.old.as_ref()) else { return };
                 match change.to_record() {
@@ -264,6 +282,15 @@ impl HistoryWriter {
                 }
             }
         }
+    }
+
+    fn takes_event(&mut self) -> bool {
+        let now = Instant::now();
+        let takes = self.events.takes(now);
+        if let Some(count) = self.events.to_tell(now) {
+            say(&format!("more than 50 Events a second came: {count} are not in the history"));
+        }
+        takes
     }
 
     /// A state that is no change.
@@ -345,7 +372,7 @@ impl HistoryWriter {
         if self.past.has_left(&target) {
             self.batch.note(notes::left(&target), "");
         }
-        if !synced.is_new && comparing.profile.noise.hides(&kind.gvk).is_none() {
+        if !synced.is_new && !comparing.profile.noise.leaves_out(&kind.gvk) {
             let (began, grace) = *self.began.get_or_insert((synced.at, FIRST_LISTS));
             if was_watched {
                 self.restart_gap(&target, synced.at, again);
@@ -461,7 +488,7 @@ impl HistoryWriter {
             while let Some(page) = pages.next(&mut self.reader)? {
                 for before in page {
                     let kind = Kind::stored(&before.object);
-                    let hidden = comparing.profile.noise.hides(&kind.gvk).is_some();
+                    let hidden = comparing.profile.noise.leaves_out(&kind.gvk);
                     if hidden || !self.within.has(before.object.namespace.as_deref()) {
                         continue;
                     }

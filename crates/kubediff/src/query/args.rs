@@ -152,6 +152,10 @@ pub struct LogArgs {
     #[arg(long, value_name = "SORT", value_delimiter = ',')]
     pub change: Vec<Sort>,
 
+    /// Also the Events about these objects, and about objects that they control
+    #[arg(long)]
+    pub events: bool,
+
     /// At most this many records
     #[arg(long, value_name = "NUMBER")]
     pub limit: Option<usize>,

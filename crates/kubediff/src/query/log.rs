@@ -7,7 +7,7 @@ use super::args::{Format, LogArgs, Sort};
 use super::error::QueryError;
 use super::names::Target;
 use super::output::Output;
-use super::period::{Period, covered, unwatched};
+use super::period::{Period, covered, date_and_time, unwatched};
 use super::stored;
 use crate::model::path::{Path, PathPattern};
 use crate::text::terminal::say;
@@ -34,6 +34,7 @@ pub(super) fn run(args: &LogArgs, now: &Zoned) -> Result<(), QueryError> {
         manager: args.manager.clone(),
         paths,
         verbs: args.change.iter().map(|sort| verb(*sort)).collect(),
+        events: args.events || target.is_of_events(),
     };
     let cluster = reader.cluster()?;
     let mut log = Log {
@@ -60,6 +61,11 @@ pub(super) fn run(args: &LogArgs, now: &Zoned) -> Result<(), QueryError> {
         if args.path.is_some() && reader.paths()?.iter().any(|path| path.contains("<hmac:")) {
             say("names that Secrets have as values are hidden, and no path finds them");
         }
+    }
+    let since =
+        reader.events_since()?.filter(|since| filter.events && period.from.is_none_or(|from| from < *since));
+    if let Some(since) = since {
+        say(&format!("Events before {} were removed", date_and_time(since, now.time_zone())));
     }
     let at = period.to.unwrap_or_else(|| now.timestamp());
     unwatched(&mut reader, &target.scope, at, now.time_zone())?.iter().for_each(|doubt| say(doubt));
@@ -134,6 +140,16 @@ impl Log {
                     Format::Json => Ok(self.output.json(&Record::Scrubbed(scrubbed))?),
                     _ => {
                         let text = self.output.renderer.scrubbed(&scrubbed);
+                        Ok(self.output.text(&text)?)
+                    }
+                }
+            }
+            (format, Record::Event(event)) => {
+                self.end()?;
+                match format {
+                    Format::Json => Ok(self.output.json(&Record::Event(event))?),
+                    _ => {
+                        let text = self.output.renderer.event(&event, format == Format::Oneline);
                         Ok(self.output.text(&text)?)
                     }
                 }

@@ -81,7 +81,7 @@ fn stats(
             })
             .collect();
         return Ok(output.json(&json!({
-            "cluster": {"name": cluster.name, "uid": cluster.uid}, "bytes": size.bytes, "changes": size.changes,
+            "cluster": {"name": cluster.name, "uid": cluster.uid}, "bytes": size.bytes, "changes": size.changes, "events": size.events,
             "gaps": size.gaps, "objects": size.objects, "existing": size.existing, "oldest": oldest, "newest": newest, "watched_until": watched_until,
             "sinks": sinks,
         }))?);
@@ -94,6 +94,7 @@ fn stats(
         ("cluster", format!("{name}({})", cluster.uid)),
         ("size", format!("{} bytes", number(size.bytes))),
         ("changes", number(size.changes)),
+        ("events", number(size.events)),
         ("gaps", number(size.gaps)),
         ("objects", format!("{}, of which {} exist", number(size.objects), number(size.existing))),
         ("oldest", time(oldest)),

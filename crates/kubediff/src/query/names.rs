@@ -69,6 +69,11 @@ impl Target {
         self.namespace.as_ref().map(|namespace| format!(" in namespace {namespace}")).unwrap_or_default()
     }
 
+    /// Whether it is the Events alone, of which there are no changes.
+    pub(super) fn is_of_events(&self) -> bool {
+        Self::kinds(&self.scope) == ["events"]
+    }
+
     /// `deployments.apps`, of each kind.
     pub(super) fn kinds(scope: &Scope) -> Vec<String> {
         let name = |kind: &KindName| match kind.group.as_deref() {

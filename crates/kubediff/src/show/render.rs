@@ -20,6 +20,7 @@ use crate::text::terminal::{is_unsafe, shorten, width, wrap};
 use painter::{DIM, Painter};
 
 mod differences;
+mod event;
 mod gap;
 mod header;
 pub(crate) mod painter;
@@ -143,6 +144,11 @@ impl Renderer {
     /// A scrub of the history, on one line.
     pub(crate) fn scrubbed(&self, scrubbed: &kubediff_history::Scrubbed) -> String {
         gap::scrubbed(self, scrubbed)
+    }
+
+    /// An Event, in one line or two.
+    pub(crate) fn event(&self, event: &kubediff_history::Event, one_line: bool) -> String {
+        event::event(self, event, one_line)
     }
 
     /// The date of `now`, as a line, if `before` was on another day.

@@ -51,6 +51,7 @@ fn log(file: &Path) -> Vec<String> {
             if change.paths.is_empty() { text } else { format!("{text}: {}", change.summary) }
         }
         Record::Scrubbed(scrubbed) => format!("scrubbed: {}", scrubbed.cause),
+        Record::Event(event) => format!("event: {}", event.object["reason"]),
         Record::Gap(gap) => format!("gap {}: {}", gap.resource.as_deref().unwrap_or("all"), gap.reason),
     };
     records.iter().map(line).collect()

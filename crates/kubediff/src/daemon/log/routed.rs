@@ -158,6 +158,8 @@ impl Routed {
             Record::Change(change) => self.change(reader, *change)?,
             Record::Gap(gap) => self.gap(&gap),
             Record::Scrubbed(scrubbed) => self.scrubbed(&scrubbed),
+            // No sink asks for Events.
+            Record::Event(_) => Vec::new(),
         };
         Ok(RoutedRecord { number, parcels })
     }

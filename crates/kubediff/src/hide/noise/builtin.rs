@@ -123,7 +123,7 @@ const RULES: &[Builtin] = &[
 impl Default for Noise {
     /// The default rules, all switched on but `status`.
     fn default() -> Self {
-        Self { rules: RULES.iter().map(Builtin::rule).collect() }
+        Self { rules: RULES.iter().map(Builtin::rule).collect(), keeps_events: false }
     }
 }
 

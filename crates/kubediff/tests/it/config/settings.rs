@@ -82,7 +82,7 @@ fn every_field_is_read() {
     let config = read(EVERYTHING);
     assert_eq!(config.cluster.as_deref(), Some("prod"));
     assert_eq!(config.watch.labels.as_ref().unwrap().to_string(), "app=cart,tier in (db,web)");
-    let limits = config.history.retention.limits();
+    let limits = config.history.limits();
     assert_eq!(limits.age, Some(Duration::from_secs(90 * 86_400)));
     assert_eq!((limits.bytes, limits.count, limits.for_sinks), (Some(20 << 30), Some(1_000_000), 5_000));
     let Some(Sink::Webhook(bus)) = config.sinks.get("bus") else { panic!() };

@@ -1,0 +1,88 @@
+//! The objects that an object names: its controller, and the object that an Event is about.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use rusqlite::{Connection, Transaction, params};
+use serde::Deserialize;
+
+use super::codec::Codec;
+use super::fault::Outcome;
+
+/// The uids; `None` for an object that names none.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Links {
+    pub(super) owner: Option<String>,
+    pub(super) about: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Linking<'a> {
+    #[serde(borrow)]
+    metadata: Metadata<'a>,
+    #[serde(borrow)]
+    involved_object: Named<'a>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Metadata<'a> {
+    #[serde(borrow)]
+    owner_references: Vec<Named<'a>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Named<'a> {
+    controller: Option<bool>,
+    #[serde(borrow)]
+    uid: Cow<'a, str>,
+}
+
+impl Links {
+    /// What a content names. A content of another form names nothing.
+    pub(super) fn of(body: &[u8]) -> Self {
+        let Linking { metadata, involved_object } = serde_json::from_slice(body).unwrap_or_default();
+        let uid = |named: Named<'_>| Some(named.uid.into_owned()).filter(|uid| !uid.is_empty());
+        let owner = metadata.owner_references.into_iter().find(|owner| owner.controller == Some(true));
+        Self { owner: owner.and_then(uid), about: uid(involved_object) }
+    }
+
+    pub(super) fn write(&self, connection: &Connection, object: i64) -> Outcome<()> {
+        let sql = "UPDATE objects SET owner = ?2, about = ?3 WHERE id = ?1";
+        connection.prepare_cached(sql)?.execute(params![object, self.owner, self.about])?;
+        Ok(())
+    }
+}
+
+/// Fills in the links of the objects that exist, in a file that had none.
+pub(super) fn fill(transaction: &Transaction<'_>) -> Outcome<()> {
+    let mut codec = Codec::new()?;
+    let newest = "SELECT o.id, max(v.number) FROM objects o JOIN versions v ON v.object = o.id WHERE o.ended IS NULL GROUP BY o.id";
+    let mut statement = transaction.prepare(newest)?;
+    let newest: BTreeMap<i64, i64> =
+        statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_, _>>()?;
+    for (object, number) in newest {
+        Links::of(&codec.body(transaction, number)?).write(transaction, object)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Links;
+
+    #[test]
+    fn an_object_names_its_controller_and_an_event_its_object() {
+        let links = |json: &str| {
+            let Links { owner, about } = Links::of(json.as_bytes());
+            format!("{} {}", owner.unwrap_or_default(), about.unwrap_or_default())
+        };
+        let owners = r#"{"metadata": {"ownerReferences": [{"uid": "a"}, {"uid": "b", "controller": true}]}}"#;
+        assert_eq!(links(owners), "b ");
+        assert_eq!(links(r#"{"involvedObject": {"kind": "Pod", "uid": "c\u0041"}}"#), " cA");
+        assert_eq!(links(r#"{"metadata": {"ownerReferences": 5}}"#), " ");
+        assert_eq!(links("{}"), " ");
+    }
+}
