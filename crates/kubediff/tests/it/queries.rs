@@ -2,6 +2,7 @@
 
 mod blame;
 mod diff;
+mod events;
 mod log;
 mod net;
 mod run;

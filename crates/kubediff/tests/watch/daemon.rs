@@ -19,6 +19,7 @@ use crate::shop::Shop;
 
 mod backlog;
 mod damage;
+mod events;
 mod gaps;
 mod keys;
 mod limits;

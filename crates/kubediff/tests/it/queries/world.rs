@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use jiff::Timestamp;
-use kubediff::{Change, Noise, Origin, Profile, Schemas, Secrets, Sighting, Tally};
+use kubediff::{Change, Compared, Noise, Origin, Profile, Schemas, Secrets, Sighting, Tally, Verb};
 use kubediff_history::{Batch, Body, ChangeRecord, Cluster, History, ObjectId, Observation, Settings, What};
 use serde_json::{Value, json};
 
@@ -39,6 +39,11 @@ impl World {
             rv: 1_000,
             origin: Origin::Watch,
         }
+    }
+
+    /// Events are kept from now on.
+    pub(crate) fn keeps_events(&mut self) {
+        self.profile.noise.keep_events(true);
     }
 
     /// The object was there when the watch began.
@@ -150,7 +155,9 @@ impl World {
         };
         let text = |object: &Value, name: &str| object["metadata"][name].as_str().map(str::to_owned);
         let states = support::both(old.as_ref(), new.as_ref());
-        let change = Change::between(&sighting, states, 1, &self.profile, &mut Tally::default()).change();
+        let compared = Change::between(&sighting, states, 1, &self.profile, &mut Tally::default());
+        let is_event = matches!(compared, Compared::Event(_));
+        let change = compared.change();
         let uid = text(last, "uid").unwrap();
         let replaced = old.as_ref().and_then(|old| text(old, "uid")).filter(|before| *before != uid);
         let body = self.profile.secrets.redact(&gvk, last.clone());
@@ -158,6 +165,7 @@ impl World {
         let what = match &change {
             _ if is_known => What::Known,
             Some(_) => What::Change,
+            None if is_event => What::Event,
             None => What::Noise,
         };
         let object = ObjectId {
@@ -170,7 +178,10 @@ impl World {
         let rv = text(last, "resourceVersion");
         let record = match change {
             Some(change) => change.to_record().unwrap(),
-            None => ChangeRecord { object, rv, observed_at: time, ..ChangeRecord::default() },
+            None => {
+                let verb = if old.is_some() { Verb::Updated } else { Verb::Added };
+                ChangeRecord { object, rv, verb, observed_at: time, ..ChangeRecord::default() }
+            }
         };
         let body = Body::redacted(body.to_string());
         batch.observe(Observation { record, body, what, replaces: replaced });
