@@ -95,6 +95,10 @@ fn convert_writes_a_file_that_is_read_and_has_no_secret() {
             age: 30d
             size: 8GiB
             unsent: 1000000
+          events:
+            keep: true
+            age: 3d
+            share: 0.2
         noise: {}
         secrets:
           wait: 1s

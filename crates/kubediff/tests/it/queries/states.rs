@@ -522,6 +522,7 @@ fn a_history_is_checked_copied_and_measured() {
     expect![[r#"
         cluster         prod (1f3a)
         changes         12
+        events          0
         gaps            2
         objects         9, of which 6 exist
         oldest          2026-03-01 13:59:00
