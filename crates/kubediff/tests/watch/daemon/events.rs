@@ -13,12 +13,14 @@ async fn events_are_in_the_history_and_in_no_sink() {
     let set = Set::new().await;
     set.configure("watch: {}\nsecrets: {wait: 0s}\nsinks:\n  log: {file: {path: changes.log}}\n");
     set.shop.create("a", "1").await;
+    let secret = json!({"metadata": {"name": "db"}, "stringData": {"password": "rQ7-late-zzKw9"}});
+    set.shop.post("/api/v1/namespaces/default/secrets", secret).await;
     let config_maps = Gvr::new("v1", "configmaps");
     let map = set.shop.server.api().list(&config_maps, Some("default")).unwrap();
     let uid = map[0]["metadata"]["uid"].clone();
     let (daemon, _) = set.serve().await;
     let event = json!({
-        "metadata": {"name": "a.1"}, "reason": "Stale", "message": "it is old", "type": "Warning", "count": 1,
+        "metadata": {"name": "a.1"}, "reason": "Stale", "message": "no login with rQ7-late-zzKw9", "type": "Warning", "count": 1,
         "involvedObject": {"kind": "ConfigMap", "namespace": "default", "name": "a", "uid": uid},
         "source": {"component": "inspector"},
     });
@@ -31,7 +33,8 @@ async fn events_are_in_the_history_and_in_no_sink() {
             let mut log = Command::new(env!("CARGO_BIN_EXE_kubediff"));
             log.args(["log", "cm/a", "--events", "--oneline", "--history"]).arg(&history);
             let said = String::from_utf8(log.output().unwrap().stdout).unwrap();
-            if said.contains("* ConfigMap default/a  Stale: it is old  (Warning by inspector) #")
+            if said.contains("* ConfigMap default/a  Stale: no login with <hmac:")
+                && said.contains("  (Warning by inspector) #")
                 && said.contains(r#"data.k "1" -> "2""#)
             {
                 return;
