@@ -204,6 +204,8 @@ impl BatchWriter {
             (What::Known | What::Noise, None) => {
                 self.version(connection, observation, (at, kind), None, None)
             }
+            // An Event that was left out when it came is left out when it goes.
+            (What::Event, None) if observation.record.verb == Verb::Deleted => Ok(()),
             (What::Change | What::Event, known) => {
                 self.version(connection, observation, (at, kind), known, Some(&observation.record))
             }

@@ -88,6 +88,9 @@ impl Model {
             self.objects.get_mut(&key).unwrap().state = Some(observation.clone());
             return;
         }
+        if observation.what == What::Event && observation.record.verb == Verb::Deleted && !is_live {
+            return;
+        }
         self.last += 1;
         let end = (self.last, observation.record.observed_at);
         let mut verb = None;

@@ -260,7 +260,8 @@ impl HistoryWriter {
                 let (id, verb, rv) = (change.object.clone(), change.verb, change.rv.clone());
                 let record =
                     ChangeRecord { object: id, verb, rv, observed_at: at, origin, ..ChangeRecord::default() };
-                if self.takes_event() {
+                // One that goes makes room.
+                if verb == Verb::Deleted || self.takes_event() {
                     self.put(record, object, What::Event, None);
                 }
             }

@@ -7,7 +7,7 @@ use super::args::{Format, LogArgs, Sort};
 use super::error::QueryError;
 use super::names::Target;
 use super::output::Output;
-use super::period::{Period, covered, date_and_time, unwatched};
+use super::period::{Period, covered, events_removed, unwatched};
 use super::stored;
 use crate::model::path::{Path, PathPattern};
 use crate::text::terminal::say;
@@ -62,10 +62,8 @@ pub(super) fn run(args: &LogArgs, now: &Zoned) -> Result<(), QueryError> {
             say("names that Secrets have as values are hidden, and no path finds them");
         }
     }
-    let since =
-        reader.events_since()?.filter(|since| filter.events && period.from.is_none_or(|from| from < *since));
-    if let Some(since) = since {
-        say(&format!("Events before {} were removed", date_and_time(since, now.time_zone())));
+    if filter.events {
+        events_removed(&mut reader, period.from, now.time_zone())?.iter().for_each(|doubt| say(doubt));
     }
     let at = period.to.unwrap_or_else(|| now.timestamp());
     unwatched(&mut reader, &target.scope, at, now.time_zone())?.iter().for_each(|doubt| say(doubt));

@@ -101,8 +101,21 @@ pub(super) fn doubts(
             date_and_time(at, zone)
         ));
     }
+    if Target::kinds(scope).iter().any(|kind| kind == "events") {
+        doubts.extend(events_removed(reader, Some(at), zone)?);
+    }
     doubts.append(&mut unwatched(reader, scope, at, zone)?);
     Ok(doubts)
+}
+
+/// Whether Events of this time or later were removed, in a sentence.
+pub(super) fn events_removed(
+    reader: &mut Reader,
+    from: Option<Timestamp>,
+    zone: &TimeZone,
+) -> Result<Option<String>, QueryError> {
+    let since = reader.events_since()?.filter(|since| from.is_none_or(|from| from < *since));
+    Ok(since.map(|since| format!("Events before {} were removed", date_and_time(since, zone))))
 }
 
 /// The objects of a scope that are not watched at a time, in sentences.

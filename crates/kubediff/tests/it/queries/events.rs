@@ -46,29 +46,46 @@ fn events_are_in_the_log_of_their_object_and_of_what_controls_it_when_they_are_a
     world.wrote("14:06:00", "kubectl-create", object("Pod", "other", "o", None));
     drop(world);
     let questions: &[(&[&str], Expect)] = &[
-        (&["log", "deploy/cart", "--events"], expect![[r#"
+        (
+            &["log", "deploy/cart", "--events"],
+            expect![[r#"
             2026-03-01 14:00:30  * Pod shop/cart-1-a  BackOff  (Warning by kubelet, 7 times) #5
                 Back-off restarting failed container
                 web \e[31min pod cart-1-a
             2026-03-01 14:00:01  * Pod shop/cart-1-a  Scheduled  (Normal by default-scheduler) #4
                 Successfully assigned shop/cart-1-a to n1
-        "#]]),
-        (&["log", "deploy/cart", "--events", "--oneline", "--reverse"], expect![[r#"
+        "#]],
+        ),
+        (
+            &["log", "deploy/cart", "--events", "--oneline", "--reverse"],
+            expect![[r#"
             2026-03-01 14:00:01  * Pod shop/cart-1-a  Scheduled: Successfully assigned shop/cart-1-a to n1  (Normal by default-scheduler) #4
             2026-03-01 14:00:30  * Pod shop/cart-1-a  BackOff: Back-off restarting failed container\nweb \e[31min pod cart-1-a  (Warning by kubelet, 7 times) #5
-        "#]]),
-        (&["log", "events", "-n", "shop", "--since", "2026-03-01 14:00:10", "-o", "json"], expect![[r#"
+        "#]],
+        ),
+        (
+            &["log", "events", "-n", "shop", "--since", "2026-03-01 14:00:10", "-o", "json"],
+            expect![[r#"
             {"event":{"number":5,"observed_at":"2026-03-01T14:00:30Z","object":{"apiVersion":"v1","count":7,"involvedObject":{"kind":"Pod","name":"cart-1-a","namespace":"shop","uid":"p"},"kind":"Event","message":"Back-off restarting failed container\nweb \u001b[31min pod cart-1-a","metadata":{"name":"b","namespace":"shop","resourceVersion":"1006","uid":"e-b"},"reason":"BackOff","source":{"component":"kubelet"},"type":"Warning"}}}
-        "#]]),
-        (&["log", "--oneline"], expect![[r#"
+        "#]],
+        ),
+        (
+            &["log", "--oneline"],
+            expect![[r#"
             2026-03-01 14:06:00  + pods shop/other  (added by kubectl-create) #6
             2026-03-01 14:00:00  + pods shop/cart-1-a  (added by kube-controller-manager) #3
-        "#]]),
-        (&["get", "ev", "-n", "shop", "--at", "2026-03-01 14:00:20"], expect![[r#"
+        "#]],
+        ),
+        (
+            &["get", "ev", "-n", "shop", "--at", "2026-03-01 14:00:20"],
+            expect![[r#"
             LAST SEEN   TYPE     REASON      OBJECT         MESSAGE
             <unknown>   Normal   Scheduled   pod/cart-1-a   Successfully assigned shop/cart-1-a to n1
-        "#]]),
-        (&["history", "stats"], expect![[r#"
+        "#]],
+        ),
+        (
+            &["history", "stats"],
+            expect![[r#"
             changes         2
             events          2
             gaps            0
@@ -76,7 +93,8 @@ fn events_are_in_the_log_of_their_object_and_of_what_controls_it_when_they_are_a
             oldest          2026-03-01 13:59:00
             newest          2026-03-01 14:06:00
             watched until   2026-03-01 14:06:00
-        "#]]),
+        "#]],
+        ),
     ];
     for (arguments, expected) in questions {
         let said = run(&path, arguments);
