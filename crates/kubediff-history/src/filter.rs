@@ -1,5 +1,7 @@
 //! Questions: which records, which objects, which version.
 
+use std::fmt;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +27,16 @@ pub struct KindName {
     pub group: Option<String>,
     /// A resource or kind: `deployments` or `Deployment`, in upper or lower case.
     pub resource: String,
+}
+
+/// `deployments.apps`, as positions and gaps name resources.
+impl fmt::Display for KindName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.group.as_deref() {
+            None | Some("") => f.write_str(&self.resource),
+            Some(group) => write!(f, "{}.{group}", self.resource),
+        }
+    }
 }
 
 /// Which records. Everything by default.

@@ -18,7 +18,7 @@ use super::times::Span;
 use super::values::{id, number, time};
 use super::write::{event_code, verb_code};
 use crate::body::Body;
-use crate::filter::{Filter, KindName, Order, Page, Scope};
+use crate::filter::{Filter, Order, Page, Scope};
 use crate::mask::{self, Mask};
 use crate::record::{
     ChangeRecord, Event, Gap, Gvk, Number, ObjectId, Origin, Record, Scrubbed, Verb, Version,
@@ -369,13 +369,10 @@ pub(super) fn gaps(
         // A gap of `deployments.apps/cart` is one of `deployments.apps`.
         let resource = "substr(resource, 1, instr(resource || '/', '/') - 1)";
         conditions.and(&format!("(resource IS NULL OR {resource} IN ({of}{})", in_list(&kinds)));
-        for KindName { group, resource: plural } in &scope.kinds {
-            // Of a kind without objects the history has the name alone.
-            let group = group.as_deref().filter(|group| !group.is_empty());
+        // Of a kind without objects the history has the name alone.
+        for kind in &scope.kinds {
             conditions.text.push_str(&format!(" OR {resource} = ?"));
-            conditions.parameters.push(
-                [plural].into_iter().map(String::as_str).chain(group).collect::<Vec<_>>().join(".").into(),
-            );
+            conditions.parameters.push(kind.to_string().into());
         }
         conditions.text.push(')');
     }

@@ -71,25 +71,18 @@ impl Target {
 
     /// Whether it is the Events alone, of which there are no changes.
     pub(super) fn is_of_events(&self) -> bool {
-        Self::kinds(&self.scope) == ["events"]
-    }
-
-    /// `deployments.apps`, of each kind.
-    pub(super) fn kinds(scope: &Scope) -> Vec<String> {
-        let name = |kind: &KindName| match kind.group.as_deref() {
-            None | Some("") => kind.resource.clone(),
-            Some(group) => format!("{}.{group}", kind.resource),
-        };
-        scope.kinds.iter().map(name).collect()
+        matches!(&*self.scope.kinds, [kind] if kind.to_string() == "events")
     }
 }
 
 /// `deployments.apps/cart in namespace shop`.
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &*Self::kinds(&self.scope) {
-            [] => f.write_str("everything")?,
-            kinds => f.write_str(&kinds.join(","))?,
+        if self.scope.kinds.is_empty() {
+            f.write_str("everything")?;
+        }
+        for (at, kind) in self.scope.kinds.iter().enumerate() {
+            write!(f, "{}{kind}", if at == 0 { "" } else { "," })?;
         }
         if let Some(name) = &self.scope.name {
             write!(f, "/{name}")?;

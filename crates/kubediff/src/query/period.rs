@@ -6,7 +6,6 @@ use kubediff_history::{Page, Reader, Scope};
 
 use super::error::QueryError;
 use super::instant::instant;
-use super::names::Target;
 use crate::follow::Within;
 use crate::history::notes::{LEFT_OUT, OPEN, WATCHED_UNTIL, WITHIN, left};
 
@@ -101,7 +100,7 @@ pub(super) fn doubts(
             date_and_time(at, zone)
         ));
     }
-    if Target::kinds(scope).iter().any(|kind| kind == "events") {
+    if scope.kinds.iter().any(|kind| kind.to_string() == "events") {
         doubts.extend(events_removed(reader, Some(at), zone)?);
     }
     doubts.append(&mut unwatched(reader, scope, at, zone)?);
@@ -127,7 +126,7 @@ pub(super) fn unwatched(
 ) -> Result<Vec<String>, QueryError> {
     let (notes, positions) = (reader.notes()?, reader.positions()?);
     let mut unwatched = Vec::new();
-    let kinds = Target::kinds(scope);
+    let kinds: Vec<String> = scope.kinds.iter().map(ToString::to_string).collect();
     let is_of = |target: &str, name: &str| target.split('/').next() == Some(name);
     let is_asked = |target: &str| kinds.is_empty() || kinds.iter().any(|name| is_of(target, name));
     for name in &kinds {

@@ -23,9 +23,10 @@ use crate::tree::File;
 /// YAML as they are written, took 130 after former ways to compare and to list had gone. An eighth attack on kubediff took 350: gaps that last
 /// until the slowest list, objects that a configuration leaves out, resources that are not watched at present. Rehearsals with a quarter less work,
 /// by a server that keeps the objects parsed that it has read or written last, took 55. Times as places in the log, and answers
-/// that are longer than the memory (issue 11), took 255. A change that deletes code lowers it; a change
+/// that are longer than the memory (issue 11), took 255. Events that are kept, times as spans of numbers, and several kinds in a question
+/// took 770. A change that deletes code lowers it; a change
 /// that raises it says why the capability is worth the lines.
-const BUDGET: usize = 141_000;
+const BUDGET: usize = 141_770;
 
 /// Generated files have a folder of this name. People neither review nor change them.
 const GENERATED: &str = "/generated/";
