@@ -55,12 +55,14 @@ impl Chosen {
     /// The Events about what is chosen, too, and about what that controls.
     pub(super) fn add_events(&mut self, connection: &Connection) -> Outcome<()> {
         if let Some(objects) = &mut self.objects {
-            // kubelets write the name of a node where its uid belongs.
+            // kubelets write the name of a node where its uid belongs. Across namespaces, anybody can write any uid: that names nothing.
             let sql = format!(
-                "WITH RECURSIVE those (uid) AS (SELECT uid FROM objects WHERE id{0}
-                     UNION SELECT name FROM objects WHERE id{0} AND namespace = 0
-                     UNION SELECT o.uid FROM those JOIN objects o ON o.owner = those.uid)
-                 SELECT e.id FROM those JOIN objects e ON e.about = those.uid LIMIT {MOST}",
+                "WITH RECURSIVE those (uid, namespace) AS (SELECT uid, namespace FROM objects WHERE id{0}
+                     UNION SELECT name, 0 FROM objects WHERE id{0} AND namespace = 0
+                     UNION SELECT o.uid, o.namespace FROM those JOIN objects o ON o.owner = those.uid
+                         WHERE those.namespace IN (0, o.namespace))
+                 SELECT e.id FROM those JOIN objects e ON e.about = those.uid
+                     WHERE those.namespace IN (0, e.namespace) LIMIT {MOST}",
                 in_list(objects)
             );
             let mut events = connection.prepare(&sql)?;
@@ -73,11 +75,17 @@ impl Chosen {
             let event = KindName { group: Some(String::new()), resource: "events".to_owned() };
             let events = kinds(connection, &[event])?;
             let families = format!("SELECT family FROM kinds WHERE id{}", in_list(asked));
+            // From what an Event is about upwards to its controllers.
             self.events = Some(format!(
-                "(v.kind{} OR EXISTS (SELECT 1 FROM objects e JOIN objects o ON o.uid = e.about
-                  WHERE e.id = v.object AND o.family IN ({families}))
-                  OR EXISTS (SELECT 1 FROM objects e JOIN objects o ON o.name = e.about AND o.namespace = 0
-                  WHERE e.id = v.object AND o.family IN ({families})))",
+                "(v.kind{} OR EXISTS (
+                     WITH RECURSIVE those (family, namespace, owner) AS (
+                         SELECT o.family, o.namespace, o.owner FROM objects e JOIN objects o ON o.uid = e.about
+                             WHERE e.id = v.object AND o.namespace IN (0, e.namespace)
+                         UNION SELECT o.family, o.namespace, o.owner FROM objects e JOIN objects o ON o.name = e.about
+                             WHERE e.id = v.object AND o.namespace = 0
+                         UNION SELECT o.family, o.namespace, o.owner FROM those JOIN objects o ON o.uid = those.owner
+                             WHERE o.namespace IN (0, those.namespace))
+                     SELECT 1 FROM those WHERE family IN ({families})))",
                 in_list(asked)
             ));
             asked.extend(events.into_iter().filter(|id| !asked.contains(id)).collect::<Vec<_>>());

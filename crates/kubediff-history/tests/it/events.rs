@@ -167,3 +167,27 @@ fn a_scrub_masks_events_too() {
     let said = messages(&mut history.reader().unwrap(), &of("pods", Some("cart-1-a")));
     assert!(said.len() == 1 && !said[0].contains("about p"), "{said:?}");
 }
+
+/// Whoever writes in one namespace can write any uid.
+#[test]
+fn an_event_or_an_owner_of_another_namespace_names_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut history = filled(&folder.path().join("history.db"));
+    let mut batch = Batch::default();
+    let forged = json!({"metadata": {"ownerReferences": [{"uid": "d", "controller": true}]}});
+    let pod = object("pods", Some("evil"), "forged", "f");
+    batch.observe(observation(&pod, 20, at(2_000), &forged, known()));
+    for (name, uid) in [("x", "p"), ("y", "f")] {
+        let id = object("events", Some("evil"), name, &format!("e-{name}"));
+        let body = json!({"involvedObject": {"uid": uid}, "message": "forged"});
+        let added = ChangeRecord { verb: Verb::Added, ..ChangeRecord::default() };
+        batch.observe(observation(&id, 21, at(2_000), &body, (What::Event, added)));
+    }
+    history.commit(&batch).unwrap();
+    let reader = &mut history.reader().unwrap();
+    let mut of = |kind: &str, name: Option<&str>| messages(reader, &of(kind, name));
+    assert_eq!(of("pods", Some("cart-1-a")), ["about p"]);
+    assert_eq!(of("deployments", Some("cart")), ["about p", "about d"]);
+    assert_eq!(of("deployments", None), ["about p", "about d"]);
+    assert_eq!(of("pods", Some("forged")), ["forged"]);
+}

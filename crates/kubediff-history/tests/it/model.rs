@@ -164,7 +164,9 @@ impl Model {
             let object = &it.rows[0].observation.record.object;
             let is_named = about == Some(&object.uid)
                 || object.namespace.is_none() && about.is_some_and(|about| *about == object.name);
-            is_named && is_in(scope, object)
+            // Another namespace's Event names nothing.
+            let is_here = object.namespace.is_none() || object.namespace == event.namespace;
+            is_named && is_here && is_in(scope, object)
         };
         let any = |scope: &Scope| self.objects.values().any(|it| is_about(it, scope));
         if scope.name.is_some() || scope.uid.is_some() {
