@@ -33,26 +33,36 @@ pub(super) fn plan(connection: &Connection, retention: &Retention, now: Timestam
     Ok(Plan { up_to: wanted.min(most), most, bytes, for_sinks, leaves_some: wanted > most, events_up_to })
 }
 
-/// The last Event that age and bytes do not keep.
+/// The last Event that age and bytes do not keep, and no more than a day's: a clock that was wrong removes little.
 fn events_cut(connection: &Connection, retention: &Retention, now: Timestamp) -> Outcome<i64> {
+    let oldest = "SELECT observed_at FROM versions WHERE verb > 4 ORDER BY number LIMIT 1";
+    let oldest = connection.query_row(oldest, [], |row| row.get::<_, i64>(0)).optional()?;
+    let Some(oldest) = oldest else { return Ok(0) };
+    let before = |at: Timestamp| Ok::<_, Fault>(Span::of(connection, Some(at), None)?.from - 1);
     let mut cut = 0;
     if let (Some(age), Some((_, recorded))) = (retention.event_age, read::last(connection)?) {
         let age = SignedDuration::try_from(age).map_err(|_| Fault::Invalid("the age is too great"))?;
-        let oldest = now.min(recorded).checked_sub(age).unwrap_or(Timestamp::MIN);
-        cut = Span::of(connection, Some(oldest), None)?.from - 1;
+        cut = before(now.min(recorded).checked_sub(age).unwrap_or(Timestamp::MIN))?;
     }
+    cut = cut.max(events_beyond(connection, retention)?);
+    let day = before(values::time(oldest.saturating_add(DAY))?)?;
+    Ok(if day > 0 { cut.min(day) } else { cut })
+}
+
+/// The last of the Events that bytes do not keep.
+fn events_beyond(connection: &Connection, retention: &Retention) -> Outcome<i64> {
     let used = "SELECT value FROM meta WHERE name = 'event_bytes'";
     let used: u64 = connection.query_row(used, [], |row| row.get::<_, i64>(0))?.unsigned_abs();
-    let Some(most) = retention.event_bytes.filter(|most| used > *most) else { return Ok(cut) };
+    let Some(most) = retention.event_bytes.filter(|most| used > *most) else { return Ok(0) };
     let mut left = used - (most - most / 16);
-    let mut oldest = connection.prepare(
+    let mut sizes = connection.prepare(
         "SELECT number, length(detail) + length(frame) + ?1 FROM versions WHERE verb > 4 ORDER BY number",
     )?;
-    let mut rows = oldest.query([ROW])?;
+    let (mut rows, mut cut) = (sizes.query([ROW])?, 0);
     while left > 0
         && let Some(row) = rows.next()?
     {
-        cut = cut.max(row.get(0)?);
+        cut = row.get(0)?;
         left = left.saturating_sub(row.get::<_, i64>(1)?.unsigned_abs());
     }
     Ok(cut)
@@ -69,18 +79,18 @@ fn retain_events(
     let sql = "SELECT DISTINCT v.object FROM versions v WHERE v.verb > 4 AND v.number <= ?1
                AND (SELECT max(number) FROM versions WHERE object = v.object) <= ?1 LIMIT ?2";
     let objects = ids(&transaction, sql, [cut, STEP])?;
+    let mut newest = 0;
     for object in &objects {
         let versions = ids(&transaction, "SELECT number FROM versions WHERE object = ?1", [*object])?;
         for number in &versions {
             remove_version(writer, &transaction, *number)?;
+            newest = newest.max(*number);
         }
         done.versions += versions.len() as u64;
         transaction.prepare_cached("DELETE FROM objects WHERE id = ?1")?.execute([object])?;
     }
-    if objects.is_empty() {
-        let sql = "UPDATE meta SET value = max(value, ?1) WHERE name = 'events_after' AND value < ?1";
-        transaction.execute(sql, [cut])?;
-    }
+    let sql = "UPDATE meta SET value = max(value, ?1) WHERE name = 'events_after'";
+    transaction.prepare_cached(sql)?.execute([newest])?;
     transaction.commit()?;
     Ok(!objects.is_empty())
 }

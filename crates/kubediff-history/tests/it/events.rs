@@ -191,3 +191,28 @@ fn an_event_or_an_owner_of_another_namespace_names_nothing() {
     assert_eq!(of("deployments", None), ["about p", "about d"]);
     assert_eq!(of("pods", Some("forged")), ["forged"]);
 }
+
+/// As of other records: a clock that was days ahead must not take all.
+#[test]
+fn k1_a_run_removes_no_more_than_a_days_events() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut history = open(&folder.path().join("history.db"));
+    let mut batch = Batch::default();
+    for hour in (0..100).step_by(10) {
+        let id = object("events", Some("shop"), &format!("e{hour}"), &format!("e-{hour}"));
+        let body = json!({"involvedObject": {"uid": "p"}, "message": format!("{hour}")});
+        let added = ChangeRecord { verb: Verb::Added, ..ChangeRecord::default() };
+        batch.observe(observation(&id, 1, at(hour * 3_600), &body, (What::Event, added)));
+    }
+    history.commit(&batch).unwrap();
+    let kept = Retention { event_age: Some(Duration::from_secs(3_600)), ..Retention::default() };
+    let mut left = Vec::new();
+    for _ in 0..5 {
+        retain(&mut history, &kept, at(1_000_000));
+        left.push(history.reader().unwrap().size().unwrap().events);
+    }
+    assert_eq!(left, [7, 4, 1, 1, 1]);
+    let bytes = Retention { event_bytes: Some(0), ..Retention::default() };
+    retain(&mut history, &bytes, at(1_000_000));
+    assert_eq!(history.reader().unwrap().size().unwrap().events, 0);
+}

@@ -26,7 +26,7 @@ use crate::tree::File;
 /// that are longer than the memory (issue 11), took 255. Events that are kept, times as spans of numbers, and several kinds in a question
 /// took 770. A change that deletes code lowers it; a change
 /// that raises it says why the capability is worth the lines.
-const BUDGET: usize = 141_770;
+const BUDGET: usize = 141_800;
 
 /// Generated files have a folder of this name. People neither review nor change them.
 const GENERATED: &str = "/generated/";
