@@ -89,8 +89,12 @@ impl HistorySettings {
     pub fn limits(&self) -> history::Retention {
         let Retention { age, size, changes, unsent } = &self.retention;
         let bytes = size.as_ref().map(|size| size.0.0);
-        // Less than a byte is no loss.
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            clippy::cast_precision_loss,
+            reason = "a part of some GiB, to about a byte"
+        )]
         let share = |bytes: u64| (bytes as f64 * self.events.share) as u64;
         history::Retention {
             age: age.as_ref().map(|age| age.0.0),

@@ -288,7 +288,7 @@ impl HistoryWriter {
     fn takes_event(&mut self) -> bool {
         let now = Instant::now();
         let takes = self.events.takes(now);
-        if let Some(count) = self.events.to_tell(now) {
+        if let Some(count) = self.events.take_left_out(now) {
             say(&format!("more than 50 Events a second came: {count} are not in the history"));
         }
         takes

@@ -18,7 +18,7 @@ use crate::tree::Tree;
 const SERVERS: &[&str] = &["conformance", "control-plane"];
 
 /// A job ends in a third of this time on two cores. One that hangs shall not take its output with it, which says where it hangs.
-const LIMIT: Duration = Duration::from_mins(25);
+const LIMIT: Duration = Duration::from_secs(25 * 60);
 
 /// A test binary, or another program that tests.
 pub(super) struct Job {

@@ -130,10 +130,11 @@ impl Side for Daemon {
     /// The current state, as the history has it.
     fn digest(&mut self) -> Result<Digest, Error> {
         let mut reader = self.reader()?;
-        let (mut objects, mut checksum, mut cursor) = (0, 0_u64, None);
-        loop {
-            let page = reader.state(&Scope::default(), None, cursor, PAGE).map_err(failed)?;
-            for version in &page.objects {
+        let (mut objects, mut checksum) = (0, 0_u64);
+        let present = reader.present(&Scope::default(), None).map_err(failed)?;
+        for start in (0..present.len()).step_by(PAGE) {
+            let page = start..present.len().min(start + PAGE);
+            for version in &reader.states(&present, page).map_err(failed)? {
                 let object = &version.object;
                 let mut text = object.namespace.clone().unwrap_or_default();
                 // Writing to a string cannot fail.
@@ -141,11 +142,8 @@ impl Side for Daemon {
                 checksum = checksum.wrapping_add(fnv1a(text.as_bytes()));
                 objects += 1;
             }
-            cursor = page.next;
-            if cursor.is_none() {
-                return Ok(Digest::of_metadata(objects, checksum));
-            }
         }
+        Ok(Digest::of_metadata(objects, checksum))
     }
 }
 

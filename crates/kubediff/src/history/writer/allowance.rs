@@ -34,8 +34,8 @@ impl Allowance {
         true
     }
 
-    /// How many were left out, when it is time to tell.
-    pub(super) fn to_tell(&mut self, now: Instant) -> Option<u64> {
+    /// How many were left out, when it is time to say so.
+    pub(super) fn take_left_out(&mut self, now: Instant) -> Option<u64> {
         let is_due = self.told.is_none_or(|told| now.saturating_duration_since(told) >= TELL);
         (is_due && self.left_out > 0).then(|| {
             self.told = Some(now);
@@ -54,10 +54,10 @@ mod tests {
         let mut allowance = Allowance::new(begin);
         let taken = |allowance: &mut Allowance, at| (0..10_000).filter(|_| allowance.takes(at)).count();
         assert_eq!(taken(&mut allowance, begin), 5_000);
-        assert_eq!(allowance.to_tell(begin), Some(5_000));
+        assert_eq!(allowance.take_left_out(begin), Some(5_000));
         assert_eq!(taken(&mut allowance, begin + Duration::from_secs(2)), 100);
-        assert_eq!(allowance.to_tell(begin + Duration::from_secs(2)), None);
+        assert_eq!(allowance.take_left_out(begin + Duration::from_secs(2)), None);
         assert_eq!(taken(&mut allowance, begin + Duration::from_secs(3_600)), 5_000);
-        assert_eq!(allowance.to_tell(begin + TELL), Some(9_900 + 5_000));
+        assert_eq!(allowance.take_left_out(begin + TELL), Some(9_900 + 5_000));
     }
 }
