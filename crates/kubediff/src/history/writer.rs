@@ -289,7 +289,9 @@ impl HistoryWriter {
         let now = Instant::now();
         let takes = self.events.takes(now);
         if let Some(count) = self.events.take_left_out(now) {
-            say(&format!("more than 50 Events a second came: {count} are not in the history"));
+            say(&format!(
+                "more Events come than the history takes (50 a second, 5,000 at once): {count} more are left out"
+            ));
         }
         takes
     }
