@@ -51,7 +51,7 @@ ALTER TABLE objects ADD COLUMN first INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE objects ADD COLUMN returned INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE objects ADD COLUMN owner TEXT;
 ALTER TABLE objects ADD COLUMN about TEXT;
-UPDATE objects SET first = (SELECT min(number) FROM versions WHERE object = objects.id);
+UPDATE objects SET first = coalesce((SELECT min(number) FROM versions WHERE object = objects.id), 0);
 UPDATE objects SET returned = 1 WHERE id IN
     (SELECT v.object FROM versions v JOIN objects o ON o.id = v.object WHERE v.verb = 3 AND v.number IS NOT o.ended);
 CREATE INDEX lives ON objects (family, ended, first, returned, namespace, name);
