@@ -51,10 +51,11 @@ async fn the_manifests_of_the_page_about_controllers_are_applied() {
     let all = |done: &str| kinds.map(|kind| format!("{kind}/buckets {done}\n")).concat();
     assert_eq!(kubectl.says_of("apply -f -", manifests), all("created"));
     assert_eq!(kubectl.says_of("apply -f -", manifests), all("unchanged"));
-    assert_eq!(
-        kubectl.says("get deploy buckets -o jsonpath={..httpGet.path}:{..httpGet.port}"),
-        "/livez /readyz:http http"
-    );
+    let container = ".spec.template.spec.containers[0]";
+    for (probe, path) in [("livenessProbe", "/livez"), ("readinessProbe", "/readyz")] {
+        let line = format!("get deploy buckets -o jsonpath={{{container}.{probe}.httpGet.path}}");
+        assert_eq!(kubectl.says(&line), path);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
