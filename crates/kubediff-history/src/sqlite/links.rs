@@ -41,7 +41,7 @@ struct Named<'a> {
 }
 
 impl Links {
-    /// What a content names. A content of another form names nothing.
+    /// The links of an object with this content. Another form of content has none.
     pub(super) fn of(body: &[u8]) -> Self {
         let Linking { metadata, involved_object } = serde_json::from_slice(body).unwrap_or_default();
         let uid = |named: Named<'_>| Some(named.uid.into_owned()).filter(|uid| !uid.is_empty());

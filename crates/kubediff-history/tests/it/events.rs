@@ -145,7 +145,7 @@ fn events_have_an_age_and_a_share_of_their_own() {
     assert_eq!(retain(&mut history, &kept, at(2_000)).versions, 2);
     assert_eq!(messages(&mut reader, &of("events", None)), ["about o", "about n1", "about gone"]);
     assert_eq!(reader.events_since().unwrap(), Some(at(300)));
-    // What they are about stays, and so do changes.
+    // The objects of these Events stay, and so do changes.
     assert_eq!(reader.size().unwrap().changes, 1);
     assert_eq!(reader.complete_since().unwrap(), Some(at(0)));
 
@@ -168,7 +168,7 @@ fn a_scrub_masks_events_too() {
     assert!(said.len() == 1 && !said[0].contains("about p"), "{said:?}");
 }
 
-/// Whoever writes in one namespace can write any uid.
+/// A user with rights in one namespace can write any uid there.
 #[test]
 fn an_event_or_an_owner_of_another_namespace_names_nothing() {
     let folder = tempfile::tempdir().unwrap();

@@ -260,7 +260,7 @@ impl HistoryWriter {
                 let (id, verb, rv) = (change.object.clone(), change.verb, change.rv.clone());
                 let record =
                     ChangeRecord { object: id, verb, rv, observed_at: at, origin, ..ChangeRecord::default() };
-                // One that goes makes room.
+                // A deletion takes no room for long: retention removes the Event as a whole.
                 if verb == Verb::Deleted || self.takes_event() {
                     self.put(record, object, What::Event, None);
                 }

@@ -1,10 +1,10 @@
-//! How many Events a history takes: what a component says a thousand times a second must not fill the disk.
+//! The number of Events that a history takes: a component that repeats itself a thousand times a second must not fill the disk.
 
 use std::time::{Duration, Instant};
 
-/// So many at once,
+/// The bucket holds this many tokens: the Events that are taken at once.
 const BURST: f64 = 5_000.0;
-/// and so many a second after that.
+/// The bucket gets this many tokens a second.
 const PER_SECOND: f64 = 50.0;
 /// How often people are told what was left out.
 const TELL: Duration = Duration::from_secs(600);
