@@ -241,17 +241,16 @@ fn changes(
         None if named.is_empty() => Candidates::of_places(connection, &chosen)?,
         None => Some(named.remove(0)),
     };
-    let span = Span::of(connection, filter.from, filter.to)?;
+    let span = Span::of(connection, filter.from, filter.to)?.beyond(page);
     let mut conditions = chosen.on_versions(filter, &span, leads.is_some());
     named.iter().for_each(|it| {
         conditions.and(&it.condition());
     });
     let Some(leads) = leads else {
-        conditions.page("v.number", page);
         select(connection, codec, lens, conditions, (page, limit), &mut found)?;
         return Ok(found);
     };
-    let mut after = Some(page.after.map_or_else(|| span.before(page.order), id));
+    let mut after = Some(span.before(page.order));
     while let Some(beyond) = after
         && found.records.len() < limit
         && found.bytes < BYTES

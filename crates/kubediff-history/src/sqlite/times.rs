@@ -5,7 +5,8 @@ use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::fault::Outcome;
-use crate::filter::Order;
+use super::values::id;
+use crate::filter::{Order, Page};
 use crate::report::Instant;
 
 impl Instant {
@@ -55,6 +56,17 @@ impl Span {
             span.to = first(connection, (ordered, end), to)?;
         }
         Ok(span)
+    }
+
+    /// The part beyond the end of the page before. SQLite seeks by one bound on each side: with two, each page would read from the beginning.
+    pub(super) fn beyond(self, page: &Page) -> Self {
+        match (page.order, page.after.map(id)) {
+            (_, None) => self,
+            (Order::NewestFirst, Some(after)) => Self { to: self.to.min(after), ..self },
+            (Order::OldestFirst, Some(after)) => {
+                Self { from: self.from.max(after.saturating_add(1)), ..self }
+            }
+        }
     }
 
     /// The number before the first one in this order.
