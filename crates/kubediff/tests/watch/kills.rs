@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use bytes::Bytes;
 use fastrand::Rng;
@@ -15,7 +16,7 @@ use serde_json::Value;
 use serve::full;
 use serve::http::{Server, ServerOptions, Serving};
 
-use crate::session::Session;
+use crate::session::{PATIENCE, Session};
 use crate::shop::Shop;
 
 const KILLS: u32 = 4;
@@ -116,7 +117,9 @@ async fn serve(kubeconfig: &Path, config: &Path, until_it_watches: bool) -> Sess
 /// Waits until the history has this many records more.
 async fn recorded(history: &Path, more: u64, before: u64) {
     let last = || Reader::open(history).ok().and_then(|mut reader| reader.last().ok().flatten());
+    let begun = Instant::now();
     while last().is_none_or(|(last, _)| last.0 < before + more) {
+        assert!(begun.elapsed() < PATIENCE, "no {more} records after {before}: {:?}", last());
         tokio::task::yield_now().await;
     }
 }
@@ -148,7 +151,7 @@ async fn k1_k6_a_daemon_that_is_killed_again_and_again_loses_and_doubles_nothing
     truth.shop.create("the-beginning", "0").await;
     truth.now.insert("the-beginning".to_owned(), 0);
     recorded(&history, 1, 0).await;
-    let mut reloads = 0;
+    let (mut reloads, mut watches) = (0, true);
     for kill in 0..kills {
         let before = Reader::open(&history).unwrap().last().unwrap().map_or(0, |(last, _)| last.0);
         // Enough that some are recorded, although changes of one object within a moment are merged.
@@ -156,6 +159,14 @@ async fn k1_k6_a_daemon_that_is_killed_again_and_again_loses_and_doubles_nothing
         truth.write(count).await;
         if truth.random.u32(..6) == 0 {
             std::fs::write(&config, text(100 + u64::from(kill))).unwrap();
+            if !watches {
+                // Until a process asks for hangups, the system ends it by one.
+                daemon = on_thread(move || {
+                    daemon.note("watching 1 resource");
+                    daemon
+                })
+                .await;
+            }
             daemon.signal("-HUP");
             reloads += 1;
             truth.write(count / 2).await;
@@ -167,8 +178,8 @@ async fn k1_k6_a_daemon_that_is_killed_again_and_again_loses_and_doubles_nothing
         on_thread(move || daemon.kill()).await;
         let count = truth.random.usize(..10);
         truth.write(count).await;
-        let until_it_watches = truth.random.u32(..3) != 0;
-        daemon = serve(&kubeconfig, &config, until_it_watches).await;
+        watches = truth.random.u32(..3) != 0;
+        daemon = serve(&kubeconfig, &config, watches).await;
     }
     on_thread(move || daemon.kill()).await;
     let daemon = serve(&kubeconfig, &config, true).await;
