@@ -54,6 +54,7 @@ mod places;
 mod record;
 mod report;
 mod sqlite;
+mod story;
 
 pub use batch::{Batch, Observation, What};
 pub use blame::{Blame, Field, FieldBlame};
@@ -71,3 +72,4 @@ pub use report::{
     Settled, Sink, Size,
 };
 pub use sqlite::{History, Reader};
+pub use story::{Folded, StoredStory};

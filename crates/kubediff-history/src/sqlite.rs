@@ -16,6 +16,7 @@ mod schema;
 mod scrub;
 mod sinks;
 mod states;
+mod stories;
 mod times;
 mod values;
 mod verify;
@@ -385,6 +386,15 @@ impl Reader {
     /// When the file cannot be read, or is damaged.
     pub fn version_of(&mut self, number: Number) -> Result<Option<Version>, Error> {
         self.at_once(|connection, codec, lens| states::numbered(connection, codec, lens, number))
+    }
+
+    /// The version of the same object before the one of this record, as far as the history has it.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn version_before(&mut self, number: Number) -> Result<Option<Version>, Error> {
+        self.at_once(|connection, codec, lens| states::before(connection, codec, lens, number))
     }
 
     /// The incarnations of a scope that changed in a time, or whose current state noise has led to then: from `from` on, before

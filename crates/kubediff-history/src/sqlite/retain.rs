@@ -9,7 +9,7 @@ use super::fault::{Fault, Outcome};
 use super::names::{self, Table};
 use super::times::Span;
 use super::write::{BatchWriter, ROW};
-use super::{read, values};
+use super::{read, stories, values};
 use crate::record::Number;
 use crate::report::{Lost, Plan, Retained, Retention};
 use jiff::{SignedDuration, Timestamp};
@@ -175,6 +175,7 @@ pub(super) fn retain(writer: &mut BatchWriter, connection: &Connection, plan: &P
                UNION SELECT id FROM objects WHERE ended > ?1 AND ended <= ?2";
     let objects = ids(&transaction, sql, [before, cut])?;
     remove(writer, &transaction, &objects, cut, &mut done)?;
+    stories::forget(&transaction, cut)?;
     transaction.execute("UPDATE meta SET value = ?1 WHERE name = 'complete_after'", [cut])?;
     transaction.commit()?;
     (done.complete_after, done.more) = (Number(cut.unsigned_abs()), true);
@@ -299,6 +300,7 @@ fn remove_version(writer: &mut BatchWriter, connection: &Connection, number: i64
             connection.prepare_cached(sql)?.execute([id, number])?;
         }
     }
+    connection.prepare_cached("DELETE FROM members WHERE number = ?1")?.execute([number])?;
     let sql = "DELETE FROM versions WHERE number = ?1
                RETURNING content, iif(verb > 4, length(detail) + length(frame) + ?2, 0)";
     let (content, bytes): (Option<i64>, i64) = connection

@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::report::{Cluster, Settings};
 
 /// The format that this program writes.
-pub(super) const FORMAT: u32 = 3;
+pub(super) const FORMAT: u32 = 4;
 /// SQLite's `application_id`: "kdhi".
 const APPLICATION: i32 = 0x6b64_6869;
 
@@ -28,6 +28,7 @@ pub(super) const STEPS: &[Step] = &[
         transaction.execute_batch(THIRD)?;
         links::fill(transaction)
     },
+    |transaction| Ok(transaction.execute_batch(FOURTH)?),
 ];
 
 // A record's id is that of the history, the timeline, and its number: the timeline with the largest `first` up to the number.
@@ -65,6 +66,17 @@ INSERT INTO meta SELECT 'ordered_from', coalesce(max(number), 0) FROM (SELECT nu
     OVER (ORDER BY number ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS latest FROM versions) WHERE observed_at < latest;
 INSERT INTO meta SELECT 'disordered_until', max(observed_at) FROM versions
     WHERE number < (SELECT value FROM meta WHERE name = 'ordered_from');
+";
+
+// A story is named by the record that it began with. A record belongs to one story, or to none. The fold of this version has come to the
+// record `folded_to`.
+const FOURTH: &str = "
+CREATE TABLE stories (id INTEGER PRIMARY KEY, last INTEGER NOT NULL, is_open INTEGER NOT NULL, content TEXT NOT NULL) STRICT;
+CREATE INDEX stories_by_end ON stories (last);
+CREATE INDEX open_stories ON stories (id) WHERE is_open;
+CREATE TABLE members (number INTEGER PRIMARY KEY, story INTEGER NOT NULL) STRICT;
+CREATE INDEX members_by_story ON members (story);
+INSERT INTO meta VALUES ('fold_version', 0), ('folded_to', 0);
 ";
 
 // A row of `versions` is one observed version, and the change that led to it unless `verb` is 0. Its content is `frame`:
@@ -440,6 +452,7 @@ fn prepare(
         transaction.execute_batch(TABLES)?;
         transaction.execute_batch(SECOND)?;
         transaction.execute_batch(THIRD)?;
+        transaction.execute_batch(FOURTH)?;
         transaction.execute(
             "INSERT INTO meta VALUES ('cluster_uid', ?1), ('next', 1), ('complete_after', 0)",
             [&cluster.uid],

@@ -66,6 +66,18 @@ pub(super) fn numbered(
     Ok(Some(head.version(connection, codec, lens, body)?))
 }
 
+/// The version of the same object before this one.
+pub(super) fn before(
+    connection: &Connection,
+    codec: &mut Codec,
+    lens: &Lens,
+    this: Number,
+) -> Outcome<Option<Version>> {
+    let sql = "SELECT max(number) FROM versions WHERE object = (SELECT object FROM versions WHERE number = ?1) AND number < ?1";
+    let before: Option<i64> = connection.prepare_cached(sql)?.query_row([id(this)], |row| row.get(0))?;
+    before.map_or(Ok(None), |before| numbered(connection, codec, lens, number(before)))
+}
+
 /// Visits the versions of an incarnation, the oldest first.
 pub(super) fn versions(
     connection: &Connection,

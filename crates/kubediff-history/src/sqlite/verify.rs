@@ -40,6 +40,8 @@ const QUERIES: &[(&str, &str)] = &[
         "SELECT number FROM versions WHERE number < (SELECT value FROM meta WHERE name = 'ordered_from')
          AND observed_at > (SELECT value FROM meta WHERE name = 'disordered_until')",
     ),
+    ("member of no story", "SELECT number FROM members WHERE story NOT IN (SELECT id FROM stories)"),
+    ("member that is no version", "SELECT number FROM members WHERE number NOT IN (SELECT number FROM versions)"),
     ("version of no kind", "SELECT number FROM versions WHERE kind NOT IN (SELECT id FROM kinds)"),
     (
         "version in no namespace",

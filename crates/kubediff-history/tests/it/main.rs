@@ -10,4 +10,5 @@ mod model;
 mod questions;
 mod random;
 mod scrub;
+mod stories;
 mod world;

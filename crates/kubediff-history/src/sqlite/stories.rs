@@ -1,0 +1,192 @@
+//! Stories and their members, and the objects that a fold looks up.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
+
+use super::fault::{Fault, Outcome};
+use super::names::{self, Table};
+use super::values::{id, number};
+use super::{History, Reader};
+use crate::error::Error;
+use crate::record::{Gvk, Number, ObjectId};
+use crate::story::{Folded, StoredStory};
+
+/// An object's controllers are followed this far.
+const HEIGHT: u32 = 8;
+
+impl History {
+    /// Stores the stories that a fold has found, and how far it has come, all of it or nothing.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be written.
+    pub fn fold(&mut self, folded: &Folded) -> Result<(), Error> {
+        fold(&self.connection, folded).map_err(|fault| fault.at(&self.path))
+    }
+}
+
+impl Reader {
+    /// The object with this uid in a namespace, or in none, then its controller, and so on upwards.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn lineage(&mut self, uid: &str, namespace: Option<&str>) -> Result<Vec<ObjectId>, Error> {
+        self.at_once(|connection, _, _| lineage(connection, uid, namespace))
+    }
+
+    /// The version of the fold that has stored stories here, and the record that it has come to.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn folded(&mut self) -> Result<(u32, Number), Error> {
+        self.at_once(|connection, _, _| place(connection))
+    }
+
+    /// The stories that may go on, the oldest first.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn open_stories(&mut self) -> Result<Vec<StoredStory>, Error> {
+        self.at_once(|connection, _, _| open(connection))
+    }
+
+    /// One story.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn story(&mut self, id: Number) -> Result<Option<StoredStory>, Error> {
+        self.at_once(|connection, _, _| one(connection, id))
+    }
+
+    /// Which of these records belong to a story, and to which.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn members(&mut self, of: RangeInclusive<Number>) -> Result<BTreeMap<Number, Number>, Error> {
+        self.at_once(|connection, _, _| members(connection, of))
+    }
+
+    /// The records of a story, the oldest first.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn members_of(&mut self, story: Number) -> Result<Vec<Number>, Error> {
+        self.at_once(|connection, _, _| members_of(connection, story))
+    }
+}
+
+/// Stores what a fold has found, all of it or nothing.
+fn fold(connection: &Connection, folded: &Folded) -> Outcome<()> {
+    let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
+    if place(&transaction)?.0 != folded.version {
+        transaction.execute_batch("DELETE FROM members; DELETE FROM stories")?;
+    }
+    for story in &folded.stories {
+        let content = serde_json::to_string(&story.content);
+        let content = content.map_err(|_| Fault::Invalid("the content of a story is no JSON"))?;
+        let sql = "INSERT OR REPLACE INTO stories (id, last, is_open, content) VALUES (?1, ?2, ?3, ?4)";
+        let row = params![id(story.id), id(story.last), story.is_open, content];
+        transaction.prepare_cached(sql)?.execute(row)?;
+    }
+    for (member, story) in &folded.members {
+        // Retention may have removed it meanwhile.
+        let sql = "INSERT OR REPLACE INTO members SELECT number, ?2 FROM versions WHERE number = ?1";
+        transaction.prepare_cached(sql)?.execute([id(*member), id(*story)])?;
+    }
+    for (name, value) in [("fold_version", i64::from(folded.version)), ("folded_to", id(folded.through))] {
+        let sql = "UPDATE meta SET value = ?2 WHERE name = ?1";
+        transaction.prepare_cached(sql)?.execute(params![name, value])?;
+    }
+    Ok(transaction.commit()?)
+}
+
+/// The version of the fold, and how far it has come.
+fn place(connection: &Connection) -> Outcome<(u32, Number)> {
+    let of = |name: &str| -> Outcome<i64> {
+        let sql = "SELECT value FROM meta WHERE name = ?1";
+        Ok(connection.prepare_cached(sql)?.query_row([name], |row| row.get(0))?)
+    };
+    Ok((u32::try_from(of("fold_version")?).unwrap_or(u32::MAX), number(of("folded_to")?)))
+}
+
+fn story(row: &Row<'_>) -> rusqlite::Result<(i64, i64, bool, String)> {
+    Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
+}
+
+fn read((of, last, is_open, content): (i64, i64, bool, String)) -> Outcome<StoredStory> {
+    let content = serde_json::from_str(&content);
+    let content = content.map_err(|_| Fault::damaged(format!("the content of story {of} is undecodable")))?;
+    Ok(StoredStory { id: number(of), last: number(last), is_open, content })
+}
+
+/// The stories that may go on, the oldest first.
+fn open(connection: &Connection) -> Outcome<Vec<StoredStory>> {
+    let sql = "SELECT id, last, is_open, content FROM stories WHERE is_open ORDER BY id";
+    let mut statement = connection.prepare_cached(sql)?;
+    let rows = statement.query_map([], story)?.collect::<Result<Vec<_>, _>>()?;
+    rows.into_iter().map(read).collect()
+}
+
+fn one(connection: &Connection, of: Number) -> Outcome<Option<StoredStory>> {
+    let sql = "SELECT id, last, is_open, content FROM stories WHERE id = ?1";
+    connection.prepare_cached(sql)?.query_row([id(of)], story).optional()?.map(read).transpose()
+}
+
+/// Which of these records belong to a story, and to which.
+fn members(connection: &Connection, of: RangeInclusive<Number>) -> Outcome<BTreeMap<Number, Number>> {
+    let sql = "SELECT number, story FROM members WHERE number BETWEEN ?1 AND ?2";
+    let mut statement = connection.prepare_cached(sql)?;
+    let found = statement
+        .query_map([id(*of.start()), id(*of.end())], |row| Ok((number(row.get(0)?), number(row.get(1)?))))?;
+    Ok(found.collect::<Result<_, _>>()?)
+}
+
+/// The records of a story, in order.
+fn members_of(connection: &Connection, story: Number) -> Outcome<Vec<Number>> {
+    let sql = "SELECT number FROM members WHERE story = ?1 ORDER BY number";
+    let mut statement = connection.prepare_cached(sql)?;
+    let found = statement.query_map([id(story)], |row| Ok(number(row.get(0)?)))?;
+    Ok(found.collect::<Result<_, _>>()?)
+}
+
+/// Forgets what is about records that are removed: up to this one.
+pub(super) fn forget(connection: &Connection, cut: i64) -> Outcome<()> {
+    connection.prepare_cached("DELETE FROM members WHERE number <= ?1")?.execute([cut])?;
+    connection.prepare_cached("DELETE FROM stories WHERE last <= ?1")?.execute([cut])?;
+    Ok(())
+}
+
+/// The object with a uid, then its controller, and so on upwards. An object of another namespace than this one is none of them: whoever
+/// writes in one namespace may claim any uid.
+fn lineage(connection: &Connection, uid: &str, namespace: Option<&str>) -> Outcome<Vec<ObjectId>> {
+    let within = match namespace {
+        Some(name) => names::find(connection, Table::Namespaces, name)?.unwrap_or_default(),
+        None => 0,
+    };
+    let sql = "WITH RECURSIVE up (height, id) AS (
+                   SELECT 0, id FROM objects WHERE uid = ?1 AND namespace IN (0, ?2)
+                   UNION ALL SELECT up.height + 1, o.id FROM up JOIN objects s ON s.id = up.id JOIN objects o ON o.uid = s.owner
+                       WHERE o.namespace IN (0, s.namespace) AND up.height < ?3)
+               SELECT k.api_group, k.version, k.kind, k.plural, n.name, o.name, o.uid FROM up JOIN objects o ON o.id = up.id
+                   JOIN kinds k ON k.id = (SELECT max(id) FROM kinds WHERE family = o.family)
+                   LEFT JOIN namespaces n ON n.id = o.namespace ORDER BY up.height";
+    let mut statement = connection.prepare_cached(sql)?;
+    let found = statement.query_map(params![uid, within, HEIGHT], |row| {
+        Ok(ObjectId {
+            gvk: Gvk { group: row.get(0)?, version: row.get(1)?, kind: row.get(2)? },
+            resource: row.get(3)?,
+            namespace: row.get(4)?,
+            name: row.get(5)?,
+            uid: row.get(6)?,
+        })
+    })?;
+    Ok(found.collect::<Result<_, _>>()?)
+}
