@@ -3,8 +3,8 @@
 mod act;
 mod app;
 mod objects;
+mod plot;
 mod stage;
-mod story;
 
 use std::io;
 
@@ -18,9 +18,9 @@ use crate::exit::Exit;
 use crate::signals::Signals;
 use stage::Stage;
 
-pub use act::{Act, Step, Verb};
+pub use act::{Act, Owner, Step, Verb};
+pub use plot::Plot;
 pub use stage::Refused;
-pub use story::Story;
 
 /// The demo could not begin, or had to end.
 #[derive(Debug, thiserror::Error)]
@@ -65,7 +65,7 @@ pub async fn run(args: DemoArgs) -> Result<(), DemoError> {
     let config = cluster::find(&cluster).await.map_err(WatchError::from)?.config;
     let client = Client::try_from(config).map_err(|error| WatchError::Client(Box::new(error)))?;
 
-    let mut story = Story::new(args.seed);
+    let mut story = Plot::new(args.seed);
     let stage = Stage::new(client, args.speed, args.show.color);
     let prologue = async {
         for act in story.prologue() {

@@ -16,6 +16,21 @@ pub struct Act {
     pub path: String,
     /// With what; null where nothing is sent.
     pub body: Value,
+    /// The controller of what is created, whose uid the server alone knows.
+    pub owner: Option<Owner>,
+}
+
+/// The controller of an object.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Owner {
+    /// `apps/v1`
+    pub api: &'static str,
+    /// `ReplicaSet`
+    pub kind: &'static str,
+    /// Its name.
+    pub name: String,
+    /// Where it is.
+    pub path: String,
 }
 
 /// A request.
@@ -65,14 +80,20 @@ impl Step {
 
 impl Act {
     pub(super) fn create(manager: &'static str, path: impl Into<String>, body: Value) -> Self {
-        Self { manager, verb: Verb::Create, path: path.into(), body }
+        Self { manager, verb: Verb::Create, path: path.into(), body, owner: None }
+    }
+
+    /// The same with a controller.
+    pub(super) fn of(mut self, owner: Owner) -> Self {
+        self.owner = Some(owner);
+        self
     }
 
     pub(super) fn patch(manager: &'static str, path: impl Into<String>, body: Value) -> Self {
-        Self { manager, verb: Verb::Patch, path: path.into(), body }
+        Self { manager, verb: Verb::Patch, path: path.into(), body, owner: None }
     }
 
     pub(super) fn delete(manager: &'static str, path: impl Into<String>) -> Self {
-        Self { manager, verb: Verb::Delete, path: path.into(), body: Value::Null }
+        Self { manager, verb: Verb::Delete, path: path.into(), body: Value::Null, owner: None }
     }
 }

@@ -9,6 +9,8 @@ pub(super) struct App {
     pub(super) replicas: usize,
     /// How often it was rolled out.
     pub(super) revision: u32,
+    /// How often the specification of its deployment was written.
+    pub(super) generation: u32,
     /// Of the pod template.
     pub(super) hash: String,
     pub(super) pods: Vec<Pod>,

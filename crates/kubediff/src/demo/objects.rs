@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::act::Owner;
 use super::app::App;
 
 /// Where the shop is.
@@ -49,6 +50,19 @@ pub(super) fn deployment(app: &App) -> Value {
             },
         },
     })
+}
+
+/// The controller of an app's replica sets.
+pub(super) fn owner_of_sets(app: &App) -> Owner {
+    let path = path_of("apps/v1", "deployments", app.name);
+    Owner { api: "apps/v1", kind: "Deployment", name: app.name.to_owned(), path }
+}
+
+/// The controller of an app's pods.
+pub(super) fn owner_of_pods(app: &App) -> Owner {
+    let name = app.replica_set();
+    let path = path_of("apps/v1", "replicasets", &name);
+    Owner { api: "apps/v1", kind: "ReplicaSet", name, path }
 }
 
 pub(super) fn replica_set(app: &App) -> Value {

@@ -24,7 +24,7 @@ const BACKUPS: &str = "backup-operator";
 const NODES: [&str; 3] = ["node-a", "node-b", "node-c"];
 
 /// The story. Its steps go on for ever.
-pub struct Story {
+pub struct Plot {
     random: Rng,
     apps: Vec<App>,
     /// The next steps.
@@ -64,7 +64,7 @@ const FIRST: [Episode; 9] = [
     Episode::Cordon,
 ];
 
-impl Story {
+impl Plot {
     /// The same story for the same seed.
     pub fn new(seed: u64) -> Self {
         let mut random = Rng::with_seed(seed);
@@ -79,6 +79,7 @@ impl Story {
                 memory: "256Mi",
                 replicas,
                 revision: 1,
+                generation: 1,
                 hash: hash(&mut random),
                 pods: Vec::new(),
                 pool: 10,
@@ -118,7 +119,8 @@ impl Story {
             acts.push(Act::create(ARGO, path("v1", "configmaps"), objects::config(app, app.pool, "info")));
             acts.push(Act::create(ARGO, path("v1", "services"), objects::service(app)));
             acts.push(Act::create(ARGO, path("apps/v1", "deployments"), objects::deployment(app)));
-            acts.push(Act::create(CONTROLLERS, path("apps/v1", "replicasets"), objects::replica_set(app)));
+            let set = Act::create(CONTROLLERS, path("apps/v1", "replicasets"), objects::replica_set(app));
+            acts.push(set.of(objects::owner_of_sets(app)));
             for _ in 0..self.apps[at].replicas {
                 let name = self.new_pod(at, &mut acts);
                 self.start_pod(at, &name, &mut acts);
@@ -171,6 +173,7 @@ impl Story {
         let app = &mut self.apps[at];
         app.hash = new_hash;
         app.revision += 1;
+        app.generation += 1;
         app.version = if self.random.bool() {
             [app.version[0], app.version[1], app.version[2] + 1]
         } else {
@@ -184,10 +187,11 @@ impl Story {
         self.steps.push_back(step);
         let mut set = objects::replica_set(&self.apps[at]);
         set["spec"]["replicas"] = 1.into();
-        self.steps
-            .push_back(Step::after(0.4, [Act::create(CONTROLLERS, path("apps/v1", "replicasets"), set)]));
-
+        let set = Act::create(CONTROLLERS, path("apps/v1", "replicasets"), set);
         let total = old_pods.len();
+        let set = [set.of(objects::owner_of_sets(&self.apps[at])), self.progress(at, total, 0)];
+        self.steps.push_back(Step::after(0.4, set));
+
         for (done, old) in old_pods.into_iter().enumerate() {
             let mut acts = Vec::new();
             let name = self.new_pod(at, &mut acts);
@@ -204,6 +208,7 @@ impl Story {
             if done > 0 {
                 acts.push(Act::patch(CONTROLLERS, path_of("apps/v1", "replicasets", &set), scale(done + 1)));
             }
+            acts.push(self.progress(at, total, done + 1));
             self.steps.push_back(Step::after(0.4, acts));
         }
         let mut acts = vec![Act::delete(CONTROLLERS, path_of("apps/v1", "replicasets", &old_set))];
@@ -320,6 +325,7 @@ impl Story {
             ];
             self.steps.push_back(Step::after(4.0, acts).told(told));
             self.apps[0].replicas = replicas;
+            self.apps[0].generation += 1;
             while self.apps[0].pods.len() < replicas {
                 let mut acts = Vec::new();
                 let name = self.new_pod(0, &mut acts);
@@ -388,7 +394,8 @@ impl Story {
         let app = &mut self.apps[at];
         let name = format!("{}-{suffix}", app.replica_set());
         app.pods.push(Pod { name: name.clone(), ip, restarts: 0 });
-        acts.push(Act::create(CONTROLLERS, path("v1", "pods"), objects::pod(app, &name)));
+        let pod = Act::create(CONTROLLERS, path("v1", "pods"), objects::pod(app, &name));
+        acts.push(pod.of(objects::owner_of_pods(app)));
         name
     }
 
@@ -416,11 +423,18 @@ impl Story {
         let status =
             json!({ "status": { "replicas": count, "readyReplicas": count, "availableReplicas": count } });
         let set = format!("{}/status", path_of("apps/v1", "replicasets", &app.replica_set()));
-        acts.push(Act::patch(CONTROLLERS, set, status.clone()));
-        let mut status = status;
-        status["status"]["updatedReplicas"] = count.into();
-        let deployment = format!("{}/status", path_of("apps/v1", "deployments", app.name));
-        acts.push(Act::patch(CONTROLLERS, deployment, status));
+        acts.push(Act::patch(CONTROLLERS, set, status));
+        acts.push(self.progress(at, count, count));
+    }
+
+    /// The status of a deployment with so many pods, of which some are of its present template.
+    fn progress(&self, at: usize, count: usize, updated: usize) -> Act {
+        let app = &self.apps[at];
+        let status = json!({ "status": {
+            "observedGeneration": app.generation, "replicas": count, "readyReplicas": count,
+            "availableReplicas": count, "updatedReplicas": updated,
+        } });
+        Act::patch(CONTROLLERS, format!("{}/status", path_of("apps/v1", "deployments", app.name)), status)
     }
 }
 

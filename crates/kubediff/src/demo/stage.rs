@@ -4,9 +4,10 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use kube_client::Client;
+use serde_json::{Value, json};
 
-use super::act::{Act, Step, Verb};
-use super::story::Story;
+use super::act::{Act, Owner, Step, Verb};
+use super::plot::Plot;
 use crate::show::render::Color;
 use crate::show::render::painter::DIM;
 
@@ -25,6 +26,17 @@ impl Refused {
     /// Whether a spectator interfered: missing, unexpected or terminating objects are theirs.
     fn is_of_a_spectator(&self) -> bool {
         matches!(self.code, Some(403 | 404 | 409))
+    }
+}
+
+fn refused(act: &Act, reason: String, code: Option<u16>) -> Refused {
+    Refused { verb: act.verb, path: act.path.clone(), reason, code }
+}
+
+fn refusal(act: &Act, error: kube_client::Error) -> Refused {
+    match error {
+        kube_client::Error::Api(status) => refused(act, status.message.clone(), Some(status.code)),
+        error => refused(act, informer::error_chain(&error), None),
     }
 }
 
@@ -50,7 +62,7 @@ impl Stage {
     }
 
     /// Plays until a request is refused that must succeed.
-    pub(super) async fn play(&self, mut story: Story) -> Refused {
+    pub(super) async fn play(&self, mut story: Plot) -> Refused {
         loop {
             let Step { pause, caption, acts } = story.step();
             tokio::time::sleep(pause.div_f64(self.speed)).await;
@@ -77,20 +89,34 @@ impl Stage {
             Verb::Delete => String::new(),
             Verb::Create | Verb::Patch => format!("?fieldManager={}", act.manager),
         };
-        let body = if act.body.is_null() { Vec::new() } else { act.body.to_string().into_bytes() };
+        let mut body = act.body.clone();
+        if let Some(owner) = &act.owner
+            && let Some(metadata) = body.get_mut("metadata").and_then(Value::as_object_mut)
+        {
+            metadata.insert("ownerReferences".to_owned(), json!([self.reference(act, owner).await?]));
+        }
+        let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
         let request = http::Request::builder()
             .method(method)
             .uri(format!("{}{manager}", act.path))
             .header(http::header::CONTENT_TYPE, content)
             .header(http::header::USER_AGENT, act.manager)
             .body(body);
-        let refused = |reason: String, code| Refused { verb: act.verb, path: act.path.clone(), reason, code };
-        let request = request.map_err(|error| refused(error.to_string(), None))?;
-        self.client.request_text(request).await.map_err(|error| match error {
-            kube_client::Error::Api(status) => refused(status.message.clone(), Some(status.code)),
-            error => refused(informer::error_chain(&error), None),
-        })?;
+        let request = request.map_err(|error| refused(act, error.to_string(), None))?;
+        self.client.request_text(request).await.map_err(|error| refusal(act, error))?;
         Ok(())
+    }
+
+    /// The reference to the controller of what is created.
+    async fn reference(&self, act: &Act, owner: &Owner) -> Result<Value, Refused> {
+        let request = http::Request::get(&owner.path).body(Vec::new());
+        let request = request.map_err(|error| refused(act, error.to_string(), None))?;
+        let found: Value = self.client.request(request).await.map_err(|error| refusal(act, error))?;
+        let Owner { api, kind, name, .. } = owner;
+        let uid = &found["metadata"]["uid"];
+        Ok(
+            json!({ "apiVersion": api, "kind": kind, "name": name, "uid": uid, "controller": true, "blockOwnerDeletion": true }),
+        )
     }
 
     /// Writes to standard error: standard output holds changes only.

@@ -71,7 +71,7 @@ async fn versions_that_a_server_had() {
 
     use bytes::Bytes;
     use http::{Method, Request};
-    use kubediff::demo::{Act, Story, Verb};
+    use kubediff::demo::{Act, Plot, Verb};
     use testapi::{Api, ApiOptions, Gvr};
 
     async fn perform(api: &Api, act: &Act) {
@@ -86,7 +86,7 @@ async fn versions_that_a_server_had() {
     }
 
     let api = Api::new(ApiOptions::default());
-    let mut story = Story::new(7);
+    let mut story = Plot::new(7);
     let mut acts = story.prologue();
     let mut versions: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for _ in 0..60 {

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use http::{Method, Request};
-use kubediff::demo::{Act, Story, Verb};
+use kubediff::demo::{Act, Plot, Verb};
 use testapi::{Api, ApiOptions};
 
 use crate::session::Session;
@@ -26,7 +26,7 @@ async fn whatever_the_seed_the_server_takes_the_whole_story() {
         let mut options = ApiOptions::default();
         options.seed = seed;
         let api = Api::new(options);
-        let mut story = Story::new(seed);
+        let mut story = Plot::new(seed);
         for act in story.prologue() {
             perform(&api, &act).await.unwrap_or_else(|refused| panic!("seed {seed}: {refused}"));
         }
@@ -43,7 +43,7 @@ async fn whatever_the_seed_the_server_takes_the_whole_story() {
 #[test]
 fn a_seed_is_a_story() {
     let play = |seed| {
-        let mut story = Story::new(seed);
+        let mut story = Plot::new(seed);
         let prologue = story.prologue();
         (prologue, std::iter::repeat_with(|| story.step()).take(200).collect::<Vec<_>>())
     };
