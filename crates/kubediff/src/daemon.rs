@@ -7,6 +7,7 @@ mod control;
 mod current;
 mod deliveries;
 mod endpoint;
+mod folding;
 mod listener;
 mod log;
 mod memory;
@@ -227,6 +228,7 @@ async fn serve(
         }
     };
     let remembering = tokio::spawn(memory::run(args.memory_limit, give_up, memory, stop.clone()));
+    let folding = tokio::spawn(folding::run(history.clone(), stop.clone()));
     let retaining = tokio::spawn(retention::run(history, config.history.limits(), stop.clone()));
 
     let mut next = None;
@@ -259,14 +261,14 @@ async fn serve(
             // All changes seen until then are recorded all the same.
             let _ = taking.await;
             deliveries.stop().await;
-            let _ = tokio::join!(retaining, scrubbing, remembering);
+            let _ = tokio::join!(retaining, scrubbing, remembering, folding);
             return Err(error.into());
         }
     };
     done.cancel();
     deliveries.stop().await;
     // The file is closed when nobody has it any more.
-    let _ = tokio::join!(retaining, scrubbing, remembering);
+    let _ = tokio::join!(retaining, scrubbing, remembering, folding);
     match taken.map_err(ServeError::Ended)? {
         Ok(()) => Ok(next.and_then(Next::loaded)),
         Err(ConsumeError::History(error)) if error.is_passing() && matches!(next, Some(Next::Reload(_))) => {

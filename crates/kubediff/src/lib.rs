@@ -24,6 +24,7 @@ pub mod route;
 mod show;
 mod signals;
 mod status;
+pub mod story;
 mod text;
 
 pub use capture::record;

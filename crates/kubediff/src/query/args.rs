@@ -156,6 +156,14 @@ pub struct LogArgs {
     #[arg(long)]
     pub events: bool,
 
+    /// Show a rollout, or what else followed from a change, as one story: auto (on a terminal), always, never
+    #[arg(long, value_name = "WHEN", num_args = 0..=1, require_equals = true, default_value = "auto", default_missing_value = "always")]
+    pub fold: Fold,
+
+    /// Only the records of the story with this number
+    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["fold", "target", "since", "until", "manager", "path", "change"])]
+    pub story: Option<u64>,
+
     /// At most this many records
     #[arg(long, value_name = "NUMBER")]
     pub limit: Option<usize>,
@@ -195,6 +203,18 @@ pub enum Format {
     Json,
     /// One line per change
     Oneline,
+}
+
+/// When changes are folded to stories.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Fold {
+    /// On a terminal, unless single changes are asked for
+    #[default]
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
 }
 
 /// A sort of change.

@@ -1,17 +1,24 @@
 //! `kubediff log`.
 
-use jiff::Zoned;
-use kubediff_history::{ChangeRecord, Filter, Order, Page, Reader, Record, Verb};
+mod folded;
 
-use super::args::{Format, LogArgs, Sort};
+use std::collections::BTreeMap;
+
+use jiff::Zoned;
+use kubediff_history::{ChangeRecord, Filter, Number, Order, Page, Reader, Record, Verb};
+use serde::Serialize;
+
+use super::args::{Fold, Format, LogArgs, Sort};
 use super::error::QueryError;
 use super::names::Target;
 use super::output::Output;
 use super::period::{Period, covered, events_removed, unwatched};
 use super::stored;
 use crate::model::path::{Path, PathPattern};
+use crate::story::Story;
 use crate::text::terminal::say;
 use crate::{Change, Gap};
+use folded::{Shown, Stories};
 
 /// Records that are read at once.
 const PAGE: usize = 500;
@@ -44,7 +51,21 @@ pub(super) fn run(args: &LogArgs, now: &Zoned) -> Result<(), QueryError> {
         path,
         output: Output::paged(args.screen, now),
         gap: None,
+        stories: None,
     };
+    if let Some(story) = args.story {
+        return story_of(&mut reader, Number(story), args, log, now);
+    }
+    let folds = match args.fold {
+        Fold::Auto => {
+            log.output.columns().is_some() && log.format == Format::Text && !args.patch && filter.gaps
+        }
+        Fold::Always => true,
+        Fold::Never => false,
+    };
+    if folds {
+        log.stories = Some(Stories::read(&mut reader, now.timestamp())?);
+    }
     let written = records(&mut reader, &filter, args, &mut log).and_then(|shown| {
         log.end()?;
         Ok(shown)
@@ -89,10 +110,28 @@ fn records(reader: &mut Reader, filter: &Filter, args: &LogArgs, log: &mut Log) 
     while shown < most || log.gap.is_some() {
         page.limit = if log.gap.is_some() { PAGE } else { PAGE.min(most - shown) };
         let found = reader.records(filter, &page)?;
+        let members = match &log.stories {
+            Some(stories) => stories.of(reader, &found.records)?,
+            None => BTreeMap::new(),
+        };
         for record in found.records {
             page = page.after(record.number());
             if !log.wants(&record) {
                 continue;
+            }
+            let told = match &mut log.stories {
+                Some(stories) => stories.shown(reader, members.get(&record.number()).copied())?,
+                None => Shown::Alone,
+            };
+            match told {
+                Shown::Alone => {}
+                Shown::Already => continue,
+                Shown::Story(_) if shown == most => return Ok(shown),
+                Shown::Story(told) => {
+                    log.story(&told.0, told.1.as_ref())?;
+                    shown += 1;
+                    continue;
+                }
             }
             let is_more = !log.has_begun(&record);
             if is_more && shown == most {
@@ -108,6 +147,46 @@ fn records(reader: &mut Reader, filter: &Filter, args: &LogArgs, log: &mut Log) 
     Ok(shown)
 }
 
+/// Shows one story, and its records.
+fn story_of(
+    reader: &mut Reader,
+    id: Number,
+    args: &LogArgs,
+    mut log: Log,
+    now: &Zoned,
+) -> Result<(), QueryError> {
+    let stories = Stories::read(reader, now.timestamp())?;
+    let Some(story) = stories.story(reader, id)? else {
+        return Err(QueryError::Nothing(format!(
+            "there is no story {id}: `kubediff log --fold` shows the numbers of stories"
+        )));
+    };
+    let mut records = stories.records(reader, id)?;
+    let root = records.iter().find_map(|it| match it {
+        Record::Change(change) if change.number == Some(id) => Some((**change).clone()),
+        _ => None,
+    });
+    if !args.reverse {
+        records.reverse();
+    }
+    let mut write = || {
+        log.story(&story, root.as_ref())?;
+        for record in records.drain(..).take(args.limit.unwrap_or(usize::MAX)) {
+            log.record(reader, record)?;
+        }
+        Ok(())
+    };
+    let written = write();
+    log.output.finish()?;
+    written
+}
+
+/// A story as JSON.
+#[derive(Serialize)]
+struct Told<'a> {
+    story: &'a Story,
+}
+
 /// The output, record by record.
 struct Log {
     cluster: String,
@@ -117,6 +196,8 @@ struct Log {
     output: Output,
     /// Of one outage there is a record for each resource. They are shown as one.
     gap: Option<Gap>,
+    /// Where records are folded.
+    stories: Option<Stories>,
 }
 
 impl Log {
@@ -127,6 +208,15 @@ impl Log {
         record.paths.iter().any(is_at)
             || Change::of_record((**record).clone())
                 .is_ok_and(|change| change.diff.iter().any(|difference| difference.is_at(pattern)))
+    }
+
+    fn story(&mut self, story: &Story, root: Option<&ChangeRecord>) -> Result<(), QueryError> {
+        self.end()?;
+        if self.format == Format::Json {
+            return Ok(self.output.json(&Told { story })?);
+        }
+        let text = self.output.renderer.story(story, root, self.format == Format::Oneline);
+        Ok(self.output.text(&text)?)
     }
 
     fn record(&mut self, reader: &mut Reader, record: Record) -> Result<(), QueryError> {

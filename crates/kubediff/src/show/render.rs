@@ -24,6 +24,7 @@ mod event;
 mod gap;
 mod header;
 pub(crate) mod painter;
+mod story;
 
 const INDENT: usize = 4;
 
@@ -149,6 +150,16 @@ impl Renderer {
     /// An Event, in one line or two.
     pub(crate) fn event(&self, event: &kubediff_history::Event, one_line: bool) -> String {
         event::event(self, event, one_line)
+    }
+
+    /// A story with the change that it began with, on one line or in two.
+    pub(crate) fn story(
+        &self,
+        story: &crate::story::Story,
+        root: Option<&kubediff_history::ChangeRecord>,
+        one_line: bool,
+    ) -> String {
+        story::story(self, story, root, one_line)
     }
 
     /// The date of `now`, as a line, if `before` was on another day.

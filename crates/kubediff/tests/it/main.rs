@@ -22,6 +22,7 @@ mod rendering;
 mod routes;
 mod schemas;
 mod secrets;
+mod stories;
 mod support;
 mod targets;
 mod words;

@@ -23,4 +23,5 @@ mod rotation;
 mod session;
 mod shop;
 mod slow;
+mod stories;
 mod story;

@@ -112,7 +112,11 @@ impl World {
 
     /// The object has become this, managed fields included.
     pub(crate) fn became(&mut self, time: &str, object: Value) {
-        self.observe(at(time), object, false);
+        self.became_at(at(time), object);
+    }
+
+    pub(crate) fn became_at(&mut self, time: Timestamp, object: Value) {
+        self.observe(time, object, false);
     }
 
     pub(crate) fn gap(&mut self, from: &str, to: &str, resource: Option<&str>, reason: &str) {
@@ -138,8 +142,17 @@ impl World {
     }
 
     pub(crate) fn deleted_at(&mut self, time: Timestamp, kind: &str, name: &str) {
-        let old = self.states.remove(&format!("{kind} shop/{name}"));
-        assert!(old.is_some(), "{kind} {name}");
+        self.gone(time, &format!("{kind} shop/{name}"));
+    }
+
+    /// An object that is in no namespace is gone.
+    pub(crate) fn cluster_deleted_at(&mut self, time: Timestamp, kind: &str, name: &str) {
+        self.gone(time, &format!("{kind} {name}"));
+    }
+
+    fn gone(&mut self, time: Timestamp, key: &str) {
+        let old = self.states.remove(key);
+        assert!(old.is_some(), "{key}");
         self.commit(time, old, None, false);
     }
 

@@ -1,0 +1,108 @@
+//! Folds the log of the history to stories, behind what records it.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use kubediff_history::{Error, Number, Reader};
+use tokio_util::sync::CancellationToken;
+
+use crate::history::shared::{SharedHistory, give_way};
+use crate::story::Fold;
+use crate::text::terminal::say;
+
+/// How often new records are folded at most.
+const OFTEN: Duration = Duration::from_secs(1);
+/// How often time passes for stories that go on while nothing is recorded.
+const SELDOM: Duration = Duration::from_secs(5);
+/// The time after a failure.
+const AGAIN: Duration = Duration::from_secs(10);
+/// A record that was seen so long ago is in the log by now.
+const SETTLED: SignedDuration = SignedDuration::from_secs(5);
+/// After so many records that belong to no story, the place is stored.
+const PLACE: u64 = 1_000;
+
+/// Folds what is recorded until it is to stop. The history is locked for one batch at a time.
+pub(super) async fn run(history: SharedHistory, stop: CancellationToken) {
+    let mut newest = history.newest();
+    let mut folding = None;
+    let mut failed = None;
+    loop {
+        newest.mark_unchanged();
+        let (history, stopped) = (history.clone(), stop.clone());
+        let before = folding.take();
+        let step = tokio::task::spawn_blocking(move || {
+            let mut folding = before.map_or_else(|| Folding::open(&history), Ok)?;
+            folding.fold(&history, &stopped)?;
+            Ok::<_, Error>(folding)
+        });
+        let Ok(folded) = step.await else { return };
+        let wait = match folded {
+            Ok(folded) => {
+                failed = None;
+                let is_open = folded.fold.is_open();
+                folding = Some(folded);
+                let pass = async {
+                    let grown = async { newest.changed().await.is_ok() };
+                    if is_open {
+                        tokio::time::timeout(SELDOM, grown).await.unwrap_or(true)
+                    } else {
+                        grown.await
+                    }
+                };
+                match stop.run_until_cancelled(pass).await {
+                    Some(true) => OFTEN,
+                    _ => return,
+                }
+            }
+            Err(error) => {
+                let error = error.to_string();
+                if failed.as_ref() != Some(&error) {
+                    say(&format!("changes are not folded to stories: {error}"));
+                }
+                failed = Some(error);
+                AGAIN
+            }
+        };
+        if stop.run_until_cancelled(tokio::time::sleep(wait)).await.is_none() {
+            return;
+        }
+    }
+}
+
+struct Folding {
+    fold: Fold,
+    reader: Reader,
+    /// The place that is stored.
+    stored: Number,
+}
+
+impl Folding {
+    fn open(history: &SharedHistory) -> Result<Self, Error> {
+        let mut reader = history.lock().reader()?;
+        let fold = Fold::of_history(&mut reader)?;
+        Ok(Self { stored: fold.through(), fold, reader })
+    }
+
+    fn fold(&mut self, history: &SharedHistory, stop: &CancellationToken) -> Result<(), Error> {
+        loop {
+            let more = self.fold.advance(&mut self.reader)?;
+            if !more {
+                let now = Timestamp::now().checked_sub(SETTLED).unwrap_or(Timestamp::MIN);
+                let is_behind = self.reader.last()?.is_some_and(|(last, _)| last > self.fold.through());
+                if !is_behind {
+                    self.fold.tick(now, &mut self.reader)?;
+                }
+            }
+            let folded = self.fold.changes();
+            let is_far = folded.through.0 >= self.stored.0 + PLACE;
+            if is_far || !folded.stories.is_empty() || !folded.members.is_empty() {
+                self.stored = folded.through;
+                history.lock().fold(&folded)?;
+            }
+            if !more || stop.is_cancelled() {
+                return Ok(());
+            }
+            give_way();
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! A fold that follows the log of a history.
+
+use jiff::Timestamp;
+use kubediff_history::{Error, Filter, Number, Page, Reader, Record};
+
+use super::{Fold, VERSION};
+
+/// Records that are read at once.
+const PAGE: usize = 500;
+
+/// Everything that a fold reads.
+fn everything() -> Filter {
+    Filter { events: true, gaps: true, ..Filter::default() }
+}
+
+impl Fold {
+    /// Goes on where the stored stories end. Where another version has stored them, it begins anew.
+    ///
+    /// # Errors
+    ///
+    /// When the history cannot be read.
+    pub fn of_history(reader: &mut Reader) -> Result<Self, Error> {
+        let (version, through) = reader.folded()?;
+        if version != VERSION {
+            return Ok(Self::default());
+        }
+        let last = reader.records(&everything(), &Page::newest(1).after(Number(through.0 + 1)))?;
+        let now = last.records.first().map_or(Timestamp::UNIX_EPOCH, time);
+        // Stories of a form that is not known are found again.
+        let Ok(mut fold) = Self::resume(through, now, reader.open_stories()?) else {
+            return Ok(Self::default());
+        };
+        fold.remember(reader, through, now)?;
+        Ok(fold)
+    }
+
+    /// Recalls the records before a place that belong to no story.
+    fn remember(&mut self, reader: &mut Reader, through: Number, now: Timestamp) -> Result<(), Error> {
+        let from = now.checked_sub(Self::MEMORY).unwrap_or(Timestamp::MIN);
+        let filter = Filter { from: Some(from), ..everything() };
+        let mut page = Page::oldest(PAGE);
+        loop {
+            let found = reader.records(&filter, &page)?;
+            let (Some(first), Some(last)) = (found.records.first(), found.records.last()) else {
+                return Ok(());
+            };
+            let members = reader.members(first.number()..=last.number())?;
+            page = page.after(last.number());
+            for record in &found.records {
+                if record.number() > through {
+                    return Ok(());
+                }
+                if !members.contains_key(&record.number()) {
+                    self.recall(record, reader)?;
+                }
+            }
+            if !found.more {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Takes some of the next records. Returns whether there are more.
+    ///
+    /// # Errors
+    ///
+    /// When the history cannot be read.
+    pub fn advance(&mut self, reader: &mut Reader) -> Result<bool, Error> {
+        let found = reader.records(&everything(), &Page::oldest(PAGE).after(self.through()))?;
+        for record in &found.records {
+            self.push(record, reader)?;
+        }
+        Ok(found.more)
+    }
+}
+
+/// When a record was seen.
+fn time(record: &Record) -> Timestamp {
+    match record {
+        Record::Change(change) => change.observed_at,
+        Record::Event(event) => event.observed_at,
+        Record::Gap(gap) => gap.to,
+        Record::Scrubbed(scrubbed) => scrubbed.at,
+    }
+}

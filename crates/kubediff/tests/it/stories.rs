@@ -1,0 +1,5 @@
+//! Issue 21: stories.
+
+mod cast;
+mod random;
+mod situations;
