@@ -33,6 +33,9 @@ pub struct Story {
     pub verdict: Verdict,
     /// When it began.
     pub opened_at: Timestamp,
+    /// When its object was gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gone_at: Option<Timestamp>,
     /// When it came to its end, as far as the objects show that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub done_at: Option<Timestamp>,

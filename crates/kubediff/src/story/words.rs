@@ -17,7 +17,10 @@ impl Story {
         let state = if self.kind == Kind::Rollout { "updated" } else { "ready" };
         let ready =
             self.ready.map(|(ready, wanted)| format!(", {ready} of {wanted} {state}")).unwrap_or_default();
+        let lived =
+            self.gone_at.map(|gone| self::took(gone.duration_since(self.opened_at))).unwrap_or_default();
         let (going, done) = match self.kind {
+            Kind::Created if self.gone_at.is_some() => return format!("created, and deleted after {lived}"),
             Kind::Rollout => ("rolling out", "rolled out"),
             Kind::Scale => ("scaling", "scaled"),
             Kind::Created if self.ready.is_some() || !self.pods.is_empty() => {

@@ -69,21 +69,8 @@ fn a_value_that_becomes_another_one_altogether_is_replaced() {
 async fn versions_that_a_server_had() {
     use std::collections::BTreeMap;
 
-    use bytes::Bytes;
-    use http::{Method, Request};
-    use kubediff::demo::{Act, Plot, Verb};
+    use kubediff::demo::Plot;
     use testapi::{Api, ApiOptions, Gvr};
-
-    async fn perform(api: &Api, act: &Act) {
-        let (method, content_type) = match act.verb {
-            Verb::Create => (Method::POST, "application/json"),
-            Verb::Patch => (Method::PATCH, "application/merge-patch+json"),
-            Verb::Delete => (Method::DELETE, "application/json"),
-        };
-        let body = if act.body.is_null() { Bytes::new() } else { act.body.to_string().into() };
-        let request = Request::builder().method(method).uri(&act.path).header("content-type", content_type);
-        assert!(api.handle(request.body(body).unwrap()).await.status().is_success());
-    }
 
     let api = Api::new(ApiOptions::default());
     let mut story = Plot::new(7);
@@ -91,7 +78,7 @@ async fn versions_that_a_server_had() {
     let mut versions: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for _ in 0..60 {
         for act in std::mem::replace(&mut acts, story.step().acts) {
-            perform(&api, &act).await;
+            crate::support::perform(&api, &act).await;
             for (group, plural) in [
                 ("v1", "pods"),
                 ("v1", "configmaps"),

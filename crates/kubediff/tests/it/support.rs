@@ -124,3 +124,48 @@ pub(crate) fn seeded(test: &str) -> fastrand::Rng {
     println!("{test}: SEED={seed}");
     fastrand::Rng::with_seed(seed)
 }
+
+/// Does what an act of the demo says. Owners have the uids that the server gave.
+#[cfg(feature = "demo")]
+pub(crate) async fn perform(api: &testapi::Api, act: &kubediff::demo::Act) {
+    use http::Method;
+    use kubediff::demo::Verb;
+
+    let (method, content_type) = match act.verb {
+        Verb::Create => (Method::POST, "application/json"),
+        Verb::Patch => (Method::PATCH, "application/merge-patch+json"),
+        Verb::Delete => (Method::DELETE, "application/json"),
+    };
+    let mut body = act.body.clone();
+    if let Some(owner) = &act.owner {
+        let uid = object(api, &owner.path).await.unwrap()["metadata"]["uid"].clone();
+        let reference = json!({"apiVersion": owner.api, "kind": owner.kind, "name": owner.name, "uid": uid, "controller": true});
+        body["metadata"]["ownerReferences"] = json!([reference]);
+    }
+    let answer = request(api, method, &act.path, content_type, &body).await;
+    assert!(answer.is_some(), "{act:?}");
+}
+
+/// The object at a path, if there is one.
+#[cfg(feature = "demo")]
+pub(crate) async fn object(api: &testapi::Api, path: &str) -> Option<Value> {
+    request(api, http::Method::GET, path, "application/json", &Value::Null).await
+}
+
+#[cfg(feature = "demo")]
+async fn request(
+    api: &testapi::Api,
+    method: http::Method,
+    path: &str,
+    content_type: &str,
+    body: &Value,
+) -> Option<Value> {
+    use http_body_util::BodyExt as _;
+
+    let body = if body.is_null() { bytes::Bytes::new() } else { body.to_string().into() };
+    let request = http::Request::builder().method(method).uri(path).header("content-type", content_type);
+    let answer = api.handle(request.body(body).unwrap()).await;
+    let is_success = answer.status().is_success();
+    let bytes = answer.into_body().collect().await.unwrap().to_bytes();
+    is_success.then(|| serde_json::from_slice(&bytes).unwrap())
+}

@@ -39,8 +39,6 @@ pub(super) struct Memory {
     pub(super) is_kept: bool,
     /// Whether another change of its workload has ended it: only the pods that were going then still belong to it.
     pub(super) is_over: bool,
-    /// Whether its object is gone.
-    is_gone: bool,
     /// Whether its Job ended well.
     ended_well: Option<bool>,
     /// Whether its node takes pods.
@@ -62,6 +60,7 @@ impl Open {
             object,
             verdict: Verdict::Ongoing,
             opened_at: seen.at,
+            gone_at: None,
             done_at: None,
             last_at: seen.at,
             last: seen.number,
@@ -162,6 +161,8 @@ impl Open {
                 (Kind::Node, Root::Service) => is_own,
                 // What an object makes comes and goes with it.
                 (Kind::Created, Root::Created) => !is_own,
+                // What comes and goes soon is one story.
+                (Kind::Created, Root::Deleted) => is_own && !self.is_settled(seen.at),
                 (Kind::Deleted, Root::Deleted) => !is_before || !is_own,
                 (Kind::Job, Root::Deleted) => is_own && self.story.done_at.is_some(),
                 _ => false,
@@ -212,7 +213,7 @@ impl Open {
         let uid = &seen.object.uid;
         let is_own = *uid == self.story.object.uid;
         if is_own && seen.is_gone {
-            self.memory.is_gone = true;
+            self.story.gone_at = Some(seen.at);
         }
         let mut state = || Ok::<_, Error>(look.object(seen.number)?.unwrap_or_default());
         match &seen.part {
@@ -304,14 +305,16 @@ impl Open {
         let open = || if fails { Verdict::Failing } else { Verdict::Ongoing };
         let done = |is_done: bool| if is_done && !fails { Verdict::Complete } else { open() };
         let counted = self.is_counted();
+        let is_gone = self.story.gone_at.is_some();
         let verdict = match kind {
+            Kind::Created if is_gone => done(is_rid()),
             Kind::Rollout | Kind::Scale | Kind::Created if counted => match memory {
                 Memory { is_stuck: true, .. } => Verdict::Stuck,
                 Memory { is_paused: true, .. } => Verdict::Paused,
                 Memory { is_done, .. } => done(*is_done),
             },
             Kind::Rollout | Kind::Scale | Kind::Created => done(is_well()),
-            Kind::Deleted => done(memory.is_gone && is_rid() && is_well()),
+            Kind::Deleted => done(is_gone && is_rid() && is_well()),
             Kind::Job => match memory.ended_well {
                 Some(true) => Verdict::Complete,
                 Some(false) => Verdict::Failing,

@@ -150,6 +150,15 @@ impl World {
         self.gone(time, &format!("{kind} {name}"));
     }
 
+    /// `Deployment shop/cart`.
+    pub(crate) fn key_of(&self, object: &Value) -> String {
+        key(object)
+    }
+
+    pub(crate) fn deleted_key_at(&mut self, time: Timestamp, key: &str) {
+        self.gone(time, key);
+    }
+
     fn gone(&mut self, time: Timestamp, key: &str) {
         let old = self.states.remove(key);
         assert!(old.is_some(), "{key}");
