@@ -60,6 +60,18 @@ const STORIES: &[Story] = &[
         kind: Kind::Killed,
     },
     Story {
+        package: "kubectl-changes",
+        target: Target::Test("it"),
+        test: "stories::random::batches_and_ends_of_the_process_change_no_story",
+        kind: Kind::Killed,
+    },
+    Story {
+        package: "kubectl-changes",
+        target: Target::Test("watch"),
+        test: "stories::stories_are_what_happened",
+        kind: Kind::OnRealServer,
+    },
+    Story {
         package: "informer-controller-test",
         target: Target::Test("it"),
         test: "pages::",

@@ -181,10 +181,12 @@ impl Fold {
     }
 
     fn take(&mut self, seen: Seen, look: &mut dyn Look) -> Result<(), Error> {
-        if let Some(id) = self.home(&seen)
-            && self.join(id, &seen, look)?
-        {
-            return self.adopt(id, seen.at - SOON, look);
+        if let Some(id) = self.home(&seen) {
+            match self.join(id, &seen, look)? {
+                Joined::Not => {}
+                Joined::Same => return Ok(()),
+                Joined::Grown => return self.adopt(id, seen.at - SOON, look),
+            }
         }
         if let Some(root) = seen.root {
             return self.begin(kind(root, &seen), seen.workload().clone(), &seen, look);
@@ -244,12 +246,12 @@ impl Fold {
         !is_over
     }
 
-    /// Makes a record a part of a story. Returns `false` where it is none.
-    fn join(&mut self, id: Number, seen: &Seen, look: &mut dyn Look) -> Result<bool, Error> {
-        let Some(open) = self.open.get_mut(&id) else { return Ok(false) };
-        let is_single = open.is_single();
+    /// Makes a record a part of a story, if it is.
+    fn join(&mut self, id: Number, seen: &Seen, look: &mut dyn Look) -> Result<Joined, Error> {
+        let Some(open) = self.open.get_mut(&id) else { return Ok(Joined::Not) };
+        let (is_single, knew) = (open.is_single(), open.knows());
         if !open.learn(seen, look)? {
-            return Ok(false);
+            return Ok(Joined::Not);
         }
         open.count(seen);
         if is_single {
@@ -257,34 +259,32 @@ impl Fold {
         }
         self.members.push((seen.number, id));
         self.changed.insert(id);
-        if seen.part == Part::Revision || is_workload(&seen.object) {
-            let uid = &seen.object.uid;
-            if !open.objects().any(|it| it == uid) {
-                open.memory.parts.push(uid.clone());
-            }
-        }
-        if open.objects().any(|it| *it == seen.object.uid) {
+        if open.has(seen) {
             self.of_object.insert(seen.object.uid.clone(), id);
         }
-        Ok(true)
+        Ok(if open.knows() == knew { Joined::Same } else { Joined::Grown })
     }
 
     /// Makes recent records a part of a story, if they are.
     fn adopt(&mut self, id: Number, since: Timestamp, look: &mut dyn Look) -> Result<(), Error> {
-        let mut tried = BTreeSet::new();
+        let mut from = 0;
         while let Some(open) = self.open.get(&id)
-            && let Some(at) = self.recent.iter().position(|it| {
-                it.at >= since
-                    && !tried.contains(&it.number)
-                    && self.candidates(it).contains(&id)
-                    && open.takes(it)
+            && let Some(at) = (from..self.recent.len()).find(|at| {
+                self.recent
+                    .get(*at)
+                    .is_some_and(|it| it.at >= since && open.takes(it) && self.candidates(it).contains(&id))
             })
+            && let Some(seen) = self.recent.remove(at)
         {
-            let Some(seen) = self.recent.remove(at) else { break };
-            tried.insert(seen.number);
-            if !self.join(id, &seen, look)? {
-                self.recent.insert(at, seen);
-            }
+            from = match self.join(id, &seen, look)? {
+                Joined::Same => at,
+                // Others may fit now.
+                Joined::Grown => 0,
+                Joined::Not => {
+                    self.recent.insert(at, seen);
+                    at + 1
+                }
+            };
         }
         Ok(())
     }
@@ -447,6 +447,14 @@ impl Fold {
             self.ended.push(open.stored(false));
         }
     }
+}
+
+/// What came of a record that a story may take.
+enum Joined {
+    Not,
+    Same,
+    /// The story knows more pods than before, or their template.
+    Grown,
 }
 
 /// What begins with a root.

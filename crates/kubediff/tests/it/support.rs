@@ -116,6 +116,11 @@ pub(crate) fn edited(object: &Value, edit: impl FnOnce(&mut Value)) -> Value {
     object
 }
 
+/// How often a test does something that `cargo xtask soak` does more often.
+pub(crate) fn times(usually: u64) -> u64 {
+    std::env::var("INFORMER_SOAK").ok().and_then(|text| text.parse().ok()).unwrap_or(usually)
+}
+
 /// The seed of a property test, printed so that a failure can be had again: `SEED=... cargo test`.
 #[allow(clippy::print_stdout, reason = "shown when the test fails")]
 pub(crate) fn seeded(test: &str) -> fastrand::Rng {

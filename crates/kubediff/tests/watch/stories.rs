@@ -56,6 +56,7 @@ impl Cluster {
 /// Gives each pod a node, then starts it or lets it fail, as its image says, and ends it when it is deleted.
 async fn kubelets(cluster: Cluster) {
     let mut often = tokio::time::interval(OFTEN);
+    let mut addresses = 0..u32::from(u16::MAX);
     loop {
         often.tick().await;
         let pods = cluster.get("/api/v1/pods").await;
@@ -73,13 +74,11 @@ async fn kubelets(cluster: Cluster) {
                 cluster.send(Method::POST, &format!("{path}/binding"), binding).await
             } else if text("/status/phase") == "Pending" && pod.pointer("/status/containerStatuses").is_none()
             {
-                cluster
-                    .send(
-                        Method::PATCH,
-                        &status,
-                        json!({"status": started(text("/spec/containers/0/image"))}),
-                    )
-                    .await
+                let [.., high, low] = addresses.next().unwrap().to_be_bytes();
+                let mut started = started(text("/spec/containers/0/image"));
+                started["podIP"] = format!("10.9.{high}.{low}").into();
+                started["podIPs"] = json!([{"ip": started["podIP"]}]);
+                cluster.send(Method::PATCH, &status, json!({"status": started})).await
             } else {
                 continue;
             };
@@ -180,6 +179,8 @@ impl Person {
             .create(&format!("/apis/apps/v1/namespaces/{}/deployments", self.namespace), deployment)
             .await;
         self.truth.push((Kind::Created, Verdict::Complete));
+        let service = json!({"metadata": {"name": "app"}, "spec": {"selector": {"app": "app"}, "ports": [{"port": 80}]}});
+        self.cluster.create(&format!("/api/v1/namespaces/{}/services", self.namespace), service).await;
         self.settles().await;
         for _ in 0..ACTS {
             self.acts().await;
@@ -325,13 +326,13 @@ async fn stories_are_what_happened() {
     fresh.tick(long_after(&mut reader), &mut reader).unwrap();
     let anew: BTreeMap<Number, Number> = fresh.changes().members.into_iter().collect();
     assert_eq!(members, anew, "the daemon's stories are those of one look at the log");
-    let (mut all, mut alone) = (0, 0);
+    let (mut all, mut alone, mut slices) = (0, 0, 0);
     for person in &lived {
         let of: Vec<&Story> = stories
             .values()
             .filter(|story| story.object.namespace.as_ref() == Some(&person.namespace))
             .collect();
-        let workloads = ["Deployment", "Pod", "ReplicaSet"];
+        let workloads = ["Deployment", "Pod", "ReplicaSet", "EndpointSlice"];
         let own: Vec<&&Story> = of.iter().filter(|it| workloads.contains(&&*it.object.gvk.kind)).collect();
         let found: Vec<(Kind, Verdict)> = own.iter().map(|story| (story.kind, story.verdict)).collect();
         let lines: Vec<String> =
@@ -357,9 +358,14 @@ async fn stories_are_what_happened() {
                 continue;
             };
             all += 1;
+            slices += usize::from(change.object.gvk.kind == "EndpointSlice");
             let place = own.iter().position(|it| it.id == *story);
-            assert!(place.is_some(), "{}: #{number} is in story #{story} of another", person.namespace);
-            let is_end = change.object.gvk.kind == "Pod";
+            let is_of_service = of.iter().any(|it| it.id == *story && it.object.gvk.kind == "Service");
+            assert!(place.is_some() || is_of_service, "{}: #{number} is in story #{story}", person.namespace);
+            if is_of_service {
+                continue;
+            }
+            let is_end = ["Pod", "EndpointSlice"].contains(&&*change.object.gvk.kind);
             let fits = place == latest
                 // The end of a pod of the story before.
                 || (is_end && place < latest)
@@ -373,6 +379,7 @@ async fn stories_are_what_happened() {
             assert!(!change.paths.iter().any(|path| path.starts_with("metadata.labels")), "#{number}");
         }
     }
-    println!("{all} changes of workloads, {alone} alone");
+    println!("{all} changes of workloads, {slices} of them of their endpoints, {alone} alone");
+    assert!(slices > 0, "the server has no endpoints");
     assert!(alone * 100 <= all, "{alone} of {all} changes are in no story");
 }

@@ -10,7 +10,7 @@ use super::super::seen::{Part, Root, Seen, is_workload};
 use super::super::{Kind, Look, Pod, Story, Verdict};
 use super::SOON;
 
-/// The most pods of a story that are told apart.
+/// The most pods of a story that are told apart, and the most objects that make them.
 const PODS: usize = 2_000;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -111,6 +111,21 @@ impl Open {
     /// Whether it is stored. A fold that is resumed finds the others again.
     pub(super) fn is_kept(&self) -> bool {
         !self.is_single() || self.waits() || self.memory.is_kept
+    }
+
+    /// Whether later records of the object belong to it, too. It remembers what makes pods.
+    pub(super) fn has(&mut self, seen: &Seen) -> bool {
+        let (uid, Memory { parts, .. }) = (&seen.object.uid, &mut self.memory);
+        let makes_pods = seen.part == Part::Revision || is_workload(&seen.object);
+        if makes_pods && parts.len() < PODS && !parts.contains(uid) {
+            parts.push(uid.clone());
+        }
+        self.story.pods.contains_key(uid) || self.memory.parts.contains(uid)
+    }
+
+    /// What decides which records it takes: how many pods it knows, and whether it knows their template.
+    pub(super) fn knows(&self) -> (usize, bool) {
+        (self.story.pods.len(), self.memory.hash.is_some())
     }
 
     /// The objects whose records may belong to it, by uid.

@@ -1,4 +1,6 @@
 //! A log leads to the same stories whatever the batches are, and whenever the process ends.
+//!
+//! `cargo xtask soak stories` does this with 100 seeds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -10,6 +12,7 @@ use serde_json::json;
 
 use super::cast::{CONTROLLER, Cast, node, replica_set, running};
 use crate::queries::world::World;
+use crate::support;
 
 const APPS: [&str; 3] = ["cart", "pay", "web"];
 
@@ -115,7 +118,7 @@ fn stored(reader: &mut Reader) -> Stories {
 
 #[test]
 fn batches_and_ends_of_the_process_change_no_story() {
-    for seed in 0..12 {
+    for seed in 0..support::times(12) {
         let mut random = Rng::with_seed(seed);
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("history.db");
