@@ -76,6 +76,7 @@ CREATE INDEX stories_by_end ON stories (last);
 CREATE INDEX open_stories ON stories (id) WHERE is_open;
 CREATE TABLE members (number INTEGER PRIMARY KEY, story INTEGER NOT NULL) STRICT;
 CREATE INDEX members_by_story ON members (story);
+CREATE INDEX kinds_by_family ON kinds (family);
 INSERT INTO meta VALUES ('fold_version', 0), ('folded_to', 0);
 ";
 

@@ -14,7 +14,7 @@ use crate::record::{Gvk, Number, ObjectId};
 use crate::story::{Folded, StoredStory};
 
 /// An object's controllers are followed this far.
-const HEIGHT: u32 = 8;
+const HEIGHT: usize = 8;
 
 impl History {
     /// Stores the stories that a fold has found, and how far it has come, all of it or nothing.
@@ -167,26 +167,29 @@ pub(super) fn forget(connection: &Connection, cut: i64) -> Outcome<()> {
 /// The object with a uid, then its controller, and so on upwards. An object of another namespace than this one is none of them: whoever
 /// writes in one namespace may claim any uid.
 fn lineage(connection: &Connection, uid: &str, namespace: Option<&str>) -> Outcome<Vec<ObjectId>> {
-    let within = match namespace {
+    let mut within = match namespace {
         Some(name) => names::find(connection, Table::Namespaces, name)?.unwrap_or_default(),
         None => 0,
     };
-    let sql = "WITH RECURSIVE up (height, id) AS (
-                   SELECT 0, id FROM objects WHERE uid = ?1 AND namespace IN (0, ?2)
-                   UNION ALL SELECT up.height + 1, o.id FROM up JOIN objects s ON s.id = up.id JOIN objects o ON o.uid = s.owner
-                       WHERE o.namespace IN (0, s.namespace) AND up.height < ?3)
-               SELECT k.api_group, k.version, k.kind, k.plural, n.name, o.name, o.uid FROM up JOIN objects o ON o.id = up.id
-                   JOIN kinds k ON k.id = (SELECT max(id) FROM kinds WHERE family = o.family)
-                   LEFT JOIN namespaces n ON n.id = o.namespace ORDER BY up.height";
-    let mut statement = connection.prepare_cached(sql)?;
-    let found = statement.query_map(params![uid, within, HEIGHT], |row| {
-        Ok(ObjectId {
-            gvk: Gvk { group: row.get(0)?, version: row.get(1)?, kind: row.get(2)? },
-            resource: row.get(3)?,
-            namespace: row.get(4)?,
-            name: row.get(5)?,
-            uid: row.get(6)?,
-        })
-    })?;
-    Ok(found.collect::<Result<_, _>>()?)
+    let (mut found, mut next) = (Vec::new(), Some(uid.to_owned()));
+    while let Some(uid) = next.filter(|_| found.len() < HEIGHT) {
+        let sql = "SELECT o.namespace, n.name, o.name, o.owner, k.api_group, k.version, k.kind, k.plural FROM objects o
+                   CROSS JOIN kinds k ON k.id = (SELECT id FROM kinds WHERE family = o.family ORDER BY id DESC LIMIT 1)
+                   LEFT JOIN namespaces n ON n.id = o.namespace WHERE o.uid = ?1 AND o.namespace IN (0, ?2) LIMIT 1";
+        let row = connection.prepare_cached(sql)?.query_row(params![uid, within], |row| {
+            let gvk = Gvk { group: row.get(4)?, version: row.get(5)?, kind: row.get(6)? };
+            let object = ObjectId {
+                gvk,
+                resource: row.get(7)?,
+                namespace: row.get(1)?,
+                name: row.get(2)?,
+                uid: uid.clone(),
+            };
+            Ok((row.get::<_, i64>(0)?, object, row.get(3)?))
+        });
+        let Some((namespace, object, owner)) = row.optional()? else { break };
+        (within, next) = (namespace, owner);
+        found.push(object);
+    }
+    Ok(found)
 }
