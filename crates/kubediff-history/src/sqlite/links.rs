@@ -50,7 +50,8 @@ impl Links {
     }
 
     pub(super) fn write(&self, connection: &Connection, object: i64) -> Outcome<()> {
-        let sql = "UPDATE objects SET owner = ?2, about = ?3 WHERE id = ?1";
+        // An object that was released was its controller's before.
+        let sql = "UPDATE objects SET owner = coalesce(?2, owner), about = ?3 WHERE id = ?1";
         connection.prepare_cached(sql)?.execute(params![object, self.owner, self.about])?;
         Ok(())
     }

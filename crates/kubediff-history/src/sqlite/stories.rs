@@ -28,13 +28,19 @@ impl History {
 }
 
 impl Reader {
-    /// The object with this uid in a namespace, or in none, then its controller, and so on upwards.
+    /// The object with this uid in a namespace, or in none, then its controller, and so on upwards: those that were known by this
+    /// record. Of a controller that was not, the uid follows.
     ///
     /// # Errors
     ///
     /// When the file cannot be read, or is damaged.
-    pub fn lineage(&mut self, uid: &str, namespace: Option<&str>) -> Result<Vec<ObjectId>, Error> {
-        self.at_once(|connection, _, _| lineage(connection, uid, namespace))
+    pub fn lineage(
+        &mut self,
+        uid: &str,
+        namespace: Option<&str>,
+        by: Number,
+    ) -> Result<(Vec<ObjectId>, Option<String>), Error> {
+        self.at_once(|connection, _, _| lineage(connection, uid, namespace, by))
     }
 
     /// The version of the fold that has stored stories here, and the record that it has come to.
@@ -166,7 +172,12 @@ pub(super) fn forget(connection: &Connection, cut: i64) -> Outcome<()> {
 
 /// The object with a uid, then its controller, and so on upwards. An object of another namespace than this one is none of them: whoever
 /// writes in one namespace may claim any uid.
-fn lineage(connection: &Connection, uid: &str, namespace: Option<&str>) -> Outcome<Vec<ObjectId>> {
+fn lineage(
+    connection: &Connection,
+    uid: &str,
+    namespace: Option<&str>,
+    by: Number,
+) -> Outcome<(Vec<ObjectId>, Option<String>)> {
     let mut within = match namespace {
         Some(name) => names::find(connection, Table::Namespaces, name)?.unwrap_or_default(),
         None => 0,
@@ -175,8 +186,8 @@ fn lineage(connection: &Connection, uid: &str, namespace: Option<&str>) -> Outco
     while let Some(uid) = next.filter(|_| found.len() < HEIGHT) {
         let sql = "SELECT o.namespace, n.name, o.name, o.owner, k.api_group, k.version, k.kind, k.plural FROM objects o
                    CROSS JOIN kinds k ON k.id = (SELECT id FROM kinds WHERE family = o.family ORDER BY id DESC LIMIT 1)
-                   LEFT JOIN namespaces n ON n.id = o.namespace WHERE o.uid = ?1 AND o.namespace IN (0, ?2) LIMIT 1";
-        let row = connection.prepare_cached(sql)?.query_row(params![uid, within], |row| {
+                   LEFT JOIN namespaces n ON n.id = o.namespace WHERE o.uid = ?1 AND o.namespace IN (0, ?2) AND o.first <= ?3 LIMIT 1";
+        let row = connection.prepare_cached(sql)?.query_row(params![uid, within, id(by)], |row| {
             let gvk = Gvk { group: row.get(4)?, version: row.get(5)?, kind: row.get(6)? };
             let object = ObjectId {
                 gvk,
@@ -187,9 +198,9 @@ fn lineage(connection: &Connection, uid: &str, namespace: Option<&str>) -> Outco
             };
             Ok((row.get::<_, i64>(0)?, object, row.get(3)?))
         });
-        let Some((namespace, object, owner)) = row.optional()? else { break };
+        let Some((namespace, object, owner)) = row.optional()? else { return Ok((found, Some(uid))) };
         (within, next) = (namespace, owner);
         found.push(object);
     }
-    Ok(found)
+    Ok((found, None))
 }

@@ -106,7 +106,7 @@ fn a_lineage_ends_at_the_namespace() {
     history.commit(&batch).unwrap();
     let mut reader = history.reader().unwrap();
     let mut of = |uid: &str, namespace| -> Vec<String> {
-        let found = reader.lineage(uid, namespace).unwrap();
+        let (found, _) = reader.lineage(uid, namespace, Number(100)).unwrap();
         found.into_iter().map(|object| format!("{} {}", object.gvk.kind, object.name)).collect()
     };
     assert_eq!(of("p", Some("shop")), ["Pod cart-a", "Deployment cart"]);
@@ -116,6 +116,9 @@ fn a_lineage_ends_at_the_namespace() {
     assert_eq!(of("p", Some("evil")), [""; 0]);
     assert_eq!(of("p", None), [""; 0]);
     assert_eq!(of("n", Some("shop")), ["Node n1"]);
+    // The deployment comes later than this record.
+    let (found, missing) = history.reader().unwrap().lineage("p", Some("shop"), Number(1)).unwrap();
+    assert_eq!((found.len(), missing.as_deref()), (0, Some("p")));
     // An object that is its own controller has no end.
     assert!(of("s", Some("shop")).len() < 12);
 }

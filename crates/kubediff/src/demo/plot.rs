@@ -245,13 +245,10 @@ impl Plot {
         self.apps[at].pool = if self.apps[at].pool == 10 { 50 } else { 10 };
         let app = &self.apps[at];
         let config = path_of("v1", "configmaps", &format!("{}-config", app.name));
-        let settings = objects::settings(app, app.pool, "debug");
-        let edit = Act::patch(EDIT, config.clone(), json!({ "data": { "app.yaml": settings } }));
+        let settings = objects::settings(app, app.pool, if app.pool == 10 { "info" } else { "debug" });
+        let edit = Act::patch(EDIT, config, json!({ "data": { "app.yaml": settings } }));
         let told = format!("Somebody edits the settings of {} by hand", app.name);
         self.steps.push_back(Step::after(3.0, [edit]).told(told));
-        let settings = objects::settings(app, app.pool, "info");
-        let edit = Act::patch(EDIT, config, json!({ "data": { "app.yaml": settings } }));
-        self.steps.push_back(Step::after(3.0, [edit]));
     }
 
     fn secret_rotated(&mut self) {

@@ -161,7 +161,7 @@ pub struct LogArgs {
     pub fold: Fold,
 
     /// Only the records of the story with this number
-    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["fold", "target", "since", "until", "manager", "path", "change"])]
+    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["fold", "target", "since", "until", "manager", "path", "change", "namespace", "all_namespaces"])]
     pub story: Option<u64>,
 
     /// At most this many records

@@ -112,6 +112,8 @@ pub(super) struct PodState {
     pub(super) hash: Option<String>,
     pub(super) is_ready: bool,
     pub(super) is_terminating: bool,
+    /// Whether it was evicted, or is about to be.
+    pub(super) is_evicted: bool,
     pub(super) restarts: u64,
     pub(super) trouble: Option<Trouble>,
     /// Also what is over, as far as the state shows it.
@@ -126,6 +128,7 @@ pub(super) fn pod(object: &Value) -> PodState {
         hash: hash(object).map(str::to_owned),
         is_ready: is_ready || phase == "Succeeded",
         is_terminating: is_terminating(object),
+        is_evicted: condition(object, "DisruptionTarget").is_some_and(|(status, _)| status == "True"),
         ..PodState::default()
     };
     let lists = ["/status/initContainerStatuses", "/status/containerStatuses"];
@@ -153,7 +156,7 @@ pub(super) fn pod(object: &Value) -> PodState {
         state.troubles.extend(past.into_iter().chain(present));
         state.trouble = state.trouble.or(present);
     }
-    if phase == "Failed" {
+    if phase == "Failed" && !state.is_terminating {
         let is_evicted = text(object, "/status/reason") == "Evicted";
         let whole = if is_evicted { Trouble::Evicted } else { state.trouble.unwrap_or(Trouble::Failed) };
         state.trouble = Some(whole);

@@ -181,6 +181,9 @@ impl Fold {
     }
 
     fn take(&mut self, seen: Seen, look: &mut dyn Look) -> Result<(), Error> {
+        if seen.part == Part::Pod && (seen.is_evicted || seen.is_going) && self.evict(&seen, look)? {
+            return Ok(());
+        }
         if let Some(id) = self.home(&seen) {
             match self.join(id, &seen, look)? {
                 Joined::Not => {}
@@ -190,9 +193,6 @@ impl Fold {
         }
         if let Some(root) = seen.root {
             return self.begin(kind(root, &seen), seen.workload().clone(), &seen, look);
-        }
-        if seen.part == Part::Pod && seen.is_going && self.evict(&seen, look)? {
-            return Ok(());
         }
         if seen.is_weak() {
             self.weak.push_back((seen.number, seen.at));
@@ -209,9 +209,15 @@ impl Fold {
         {
             return Some(id);
         }
-        let takes = |id: &Number| self.open.get(id).is_some_and(|open| open.takes(seen));
-        let found = self.candidates(seen).into_iter().find(takes)?;
-        self.is_alive(found, seen.at).then_some(found)
+        let mut candidates = self.candidates(seen);
+        candidates.sort_unstable();
+        candidates.dedup();
+        candidates.retain(|id| self.is_alive(*id, seen.at));
+        let takes = |id: &&Number| self.open.get(id).is_some_and(|open| open.takes(seen));
+        let is_left = |id: &&Number| self.open.get(id).is_some_and(|open| open.memory.is_over);
+        // A pod that was going belongs to the story in which it was; all else to the latest.
+        let left = candidates.iter().filter(is_left).find(takes);
+        left.or_else(|| candidates.iter().rev().find(takes)).copied()
     }
 
     /// The stories that have an object of the record.
@@ -229,7 +235,8 @@ impl Fold {
             _ => {}
         }
         let upwards = std::iter::once(&seen.object).chain(&seen.above);
-        found.extend(upwards.filter_map(|it| self.of_object.get(&it.uid)));
+        let uids = upwards.map(|it| &it.uid).chain(&seen.missing);
+        found.extend(uids.filter_map(|uid| self.of_object.get(uid)));
         // The status of a controller follows its workload, where it has one at work.
         if let Some(stories) = self.below.get(&seen.object.uid).filter(|stories| stories.len() == 1) {
             found.extend(stories);
@@ -325,7 +332,8 @@ impl Fold {
         if self.of_node.is_empty() {
             return Ok(false);
         }
-        let node = look.object(seen.number)?.and_then(|object| body::pod(&object).node);
+        let pod = look.object(seen.number)?.map(|object| body::pod(&object)).filter(|pod| pod.is_evicted);
+        let node = pod.and_then(|pod| pod.node);
         let Some(id) = node.and_then(|node| self.of_node.get(&node).copied()) else { return Ok(false) };
         let is_out = |open: &Open| open.story.verdict != Verdict::Complete;
         if !self.is_alive(id, seen.at) || !self.open.get(&id).is_some_and(is_out) {
@@ -354,11 +362,12 @@ impl Fold {
         if at_work.is_some_and(goes_on) {
             return Ok(());
         }
-        let (kind, object) = match seen.is_going {
+        let goes = seen.is_going || seen.is_evicted;
+        let (kind, object) = match goes {
             true => (Kind::Deleted, &seen.object),
             false => (Kind::Trouble, &workload),
         };
-        if !seen.is_going {
+        if !goes {
             let pod = look.object(number)?.map(|object| body::pod(&object));
             if pod.is_none_or(|pod| pod.trouble.is_none()) {
                 return Ok(());

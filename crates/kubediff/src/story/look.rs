@@ -5,12 +5,18 @@ use serde_json::Value;
 
 /// Answers about records that a fold has reached.
 pub trait Look {
-    /// The object with this uid in a namespace, or in none, then its controller, and so on upwards.
+    /// The object with this uid in a namespace, or in none, then its controller, and so on upwards: those that were known by this
+    /// record. Of a controller that was not, the uid follows.
     ///
     /// # Errors
     ///
     /// When the history cannot be read.
-    fn lineage(&mut self, uid: &str, namespace: Option<&str>) -> Result<Vec<ObjectId>, Error>;
+    fn lineage(
+        &mut self,
+        uid: &str,
+        namespace: Option<&str>,
+        by: Number,
+    ) -> Result<(Vec<ObjectId>, Option<String>), Error>;
 
     /// The object after a record; of a deletion, its last state.
     ///
@@ -28,8 +34,13 @@ pub trait Look {
 }
 
 impl Look for Reader {
-    fn lineage(&mut self, uid: &str, namespace: Option<&str>) -> Result<Vec<ObjectId>, Error> {
-        Reader::lineage(self, uid, namespace)
+    fn lineage(
+        &mut self,
+        uid: &str,
+        namespace: Option<&str>,
+        by: Number,
+    ) -> Result<(Vec<ObjectId>, Option<String>), Error> {
+        Reader::lineage(self, uid, namespace, by)
     }
 
     fn object(&mut self, number: Number) -> Result<Option<Value>, Error> {

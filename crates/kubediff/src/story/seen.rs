@@ -15,6 +15,8 @@ pub(super) struct Seen {
     pub(super) part: Part,
     /// The controllers of the object, the nearest first.
     pub(super) above: Vec<ObjectId>,
+    /// The uid of the next one, where no record of it had come.
+    pub(super) missing: Option<String>,
     pub(super) root: Option<Root>,
     /// Whether the object came, is to go, or is gone.
     pub(super) is_new: bool,
@@ -26,6 +28,8 @@ pub(super) struct Seen {
     pub(super) has_other_revision: bool,
     /// Whether a pod may be in trouble.
     pub(super) may_fail: bool,
+    /// Whether a pod is about to be evicted.
+    pub(super) is_evicted: bool,
 }
 
 /// The part of a record's object.
@@ -72,7 +76,7 @@ impl Seen {
     pub(super) fn of_change(change: &ChangeRecord, look: &mut dyn Look) -> Result<Self, Error> {
         let object = change.object.clone();
         let number = change.number.unwrap_or_default();
-        let mut above = look.lineage(&object.uid, object.namespace.as_deref())?;
+        let (mut above, missing) = look.lineage(&object.uid, object.namespace.as_deref(), number)?;
         above.retain(|it| it.uid != object.uid);
         // Pods that a node runs by itself are nobody's.
         let end = above.iter().position(|it| is(it, "", "Node")).unwrap_or(above.len());
@@ -92,7 +96,9 @@ impl Seen {
             has_other_revision: change.verb == Verb::Updated
                 && change.paths.iter().any(|path| path.starts_with(REVISION)),
             may_fail: false,
+            is_evicted: false,
             above,
+            missing,
             object,
         };
         seen.part = seen.part_of(change, look)?;
@@ -103,7 +109,7 @@ impl Seen {
     pub(super) fn of_event(event: &Event, look: &mut dyn Look) -> Result<Option<Self>, Error> {
         let text = |pointer: &str| event.object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
         let namespace = Some(text("/metadata/namespace")).filter(|it| !it.is_empty());
-        let mut lineage = look.lineage(text("/involvedObject/uid"), namespace)?;
+        let (mut lineage, missing) = look.lineage(text("/involvedObject/uid"), namespace, event.number)?;
         if lineage.is_empty() {
             return Ok(None);
         }
@@ -114,6 +120,7 @@ impl Seen {
             object,
             part: Part::Event,
             above: lineage,
+            missing,
             root: None,
             is_new: false,
             is_going: false,
@@ -121,6 +128,7 @@ impl Seen {
             is_reaction: true,
             has_other_revision: false,
             may_fail: false,
+            is_evicted: false,
         }))
     }
 
@@ -132,6 +140,9 @@ impl Seen {
         Ok(match (&*self.object.gvk.group, &*self.object.gvk.kind) {
             ("", "Pod") => {
                 self.may_fail = change.verb == Verb::Updated && body::mentions_trouble(&change.diff);
+                let target = "status.conditions[DisruptionTarget]";
+                self.is_evicted =
+                    change.verb == Verb::Updated && change.paths.iter().any(|path| is_at(path, target));
                 Part::Pod
             }
             ("apps", "ReplicaSet" | "ControllerRevision") if !self.above.is_empty() => Part::Revision,
@@ -158,7 +169,7 @@ impl Seen {
             return is_of_service.then_some(Root::Service);
         }
         // What a workload makes is created and deleted for it.
-        if self.workload().uid != self.object.uid {
+        if self.workload().uid != self.object.uid || self.missing.is_some() {
             return None;
         }
         match verb {
@@ -190,7 +201,7 @@ impl Seen {
 
     /// Whether a story may begin with it, unless a better beginning comes soon.
     pub(super) fn is_weak(&self) -> bool {
-        self.part == Part::Pod && self.root.is_none() && (self.may_fail || self.is_going)
+        self.part == Part::Pod && self.root.is_none() && (self.may_fail || self.is_going || self.is_evicted)
     }
 
     pub(super) fn is_of_pod(&self) -> bool {
@@ -207,12 +218,14 @@ fn is_at(path: &str, place: &str) -> bool {
 
 /// Whether controllers alone write where the object differs.
 fn is_reaction(change: &ChangeRecord) -> bool {
-    const OWN: [&str; 4] = [
+    const OWN: [&str; 5] = [
         "status",
+        "spec.nodeName",
         "metadata.finalizers",
         "metadata.deletionTimestamp",
         "metadata.deletionGracePeriodSeconds",
     ];
+    let is_scaled = |path: &String| path == "spec.replicas" && change.object.gvk.kind == "ReplicaSet";
     const DEPLOYMENTS: &str = "deployment.kubernetes.io/";
     // The first annotation of an object brings the whole map.
     let brings_theirs = |difference: &Value| {
@@ -222,6 +235,7 @@ fn is_reaction(change: &ChangeRecord) -> bool {
     };
     change.paths.iter().all(|path| {
         OWN.iter().any(|own| is_at(path, own))
+            || is_scaled(path)
             || path.strip_prefix("metadata.annotations[\"").is_some_and(|it| it.starts_with(DEPLOYMENTS))
             || (path == "metadata.annotations"
                 && change.diff.as_array().into_iter().flatten().any(brings_theirs))

@@ -134,6 +134,7 @@ fn of_trouble(trouble: Trouble, pods: &[&Pod]) -> String {
         restarts => format!(" ({restarts} restarts)"),
     };
     match trouble {
+        Trouble::Crash if restarts.is_empty() => "failed".to_owned(),
         Trouble::Crash => format!("crash-looped{restarts}"),
         Trouble::OutOfMemory => format!("ran out of memory{restarts}"),
         Trouble::Image => "could not pull an image".to_owned(),

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::super::body::{self, Progress};
 use super::super::seen::{Part, Root, Seen, is_workload};
 use super::super::{Kind, Look, Pod, Story, Verdict};
-use super::SOON;
+use super::{REST, SOON};
 
 /// The most pods of a story that are told apart, and the most objects that make them.
 const PODS: usize = 2_000;
@@ -123,9 +123,9 @@ impl Open {
         self.story.pods.contains_key(uid) || self.memory.parts.contains(uid)
     }
 
-    /// What decides which records it takes: how many pods it knows, and whether it knows their template.
-    pub(super) fn knows(&self) -> (usize, bool) {
-        (self.story.pods.len(), self.memory.hash.is_some())
+    /// What decides which records it takes: how many pods it knows and how many objects that make them, and whether it knows their template.
+    pub(super) fn knows(&self) -> (usize, usize, bool) {
+        (self.story.pods.len(), self.memory.parts.len(), self.memory.hash.is_some())
     }
 
     /// The objects whose records may belong to it, by uid.
@@ -138,7 +138,12 @@ impl Open {
     pub(super) fn is_settled(&self, at: Timestamp) -> bool {
         let Story { kind, done_at, .. } = &self.story;
         // An object that controllers do not count has no end that it would show.
-        let shows_end = *kind != Kind::Created || self.is_counted();
+        let shows_end = match kind {
+            Kind::Created => self.is_counted(),
+            // What is left of a Job is removed after it.
+            Kind::Job => false,
+            _ => true,
+        };
         shows_end && done_at.is_some_and(|done| at.duration_since(done) > SOON)
     }
 
@@ -162,24 +167,31 @@ impl Open {
         let Story { id, kind, pods, object, .. } = &self.story;
         let is_before = seen.number < *id;
         let is_own = seen.object.uid == object.uid;
+        // Whoever writes in another namespace may name any uid.
+        if object.namespace.is_some() && object.namespace != seen.object.namespace {
+            return false;
+        }
         if self.memory.is_over {
             return self.is_left_to(&seen.object.uid) && matches!(seen.part, Part::Pod | Part::Event);
         }
         let is_known = pods.contains_key(&seen.object.uid);
         if self.is_settled(seen.at) && seen.root.is_none() {
-            // What begins later has another cause, but for pods that fail after all.
-            let goes_on = || pods.get(&seen.object.uid).is_some_and(|pod| pod.is_going);
-            return is_known && matches!(seen.part, Part::Pod | Part::Event) && (!seen.is_going || goes_on());
+            // What begins later has another cause.
+            return pods.get(&seen.object.uid).is_some_and(|pod| pod.is_going);
         }
         if let Some(root) = seen.root {
+            let is_namespace = seen.part == Part::Namespace;
+            let is_soon = seen.at.duration_since(self.story.opened_at) <= REST;
             return match (kind, root) {
                 (Kind::Node, Root::Service) => is_own,
-                // What an object makes comes and goes with it.
-                (Kind::Created, Root::Created) => !is_own,
                 // What comes and goes soon is one story.
-                (Kind::Created, Root::Deleted) => is_own && !self.is_settled(seen.at),
+                (Kind::Created, Root::Deleted) => is_own && !is_namespace && !self.is_settled(seen.at),
+                // What an object makes comes and goes with it. A Job of a CronJob is a story of its own.
+                (Kind::Created, Root::Created) => !is_own && is_soon && seen.object.gvk.kind != "Job",
                 (Kind::Deleted, Root::Deleted) => !is_before || !is_own,
                 (Kind::Job, Root::Deleted) => is_own && self.story.done_at.is_some(),
+                // Its pods are those of the change before, until that is done.
+                (Kind::Rollout | Kind::Created, Root::Replicas) => is_own && self.story.done_at.is_none(),
                 _ => false,
             };
         }
@@ -193,7 +205,8 @@ impl Open {
             Part::Slice(of) => of.iter().all(|uid| pods.contains_key(uid)),
             Part::Autoscaler(..) => *kind == Kind::Scale,
             Part::Event => is_own || !seen.is_of_pod() || is_known,
-            Part::Revision => !is_before || seen.is_new || seen.is_going || seen.has_other_revision,
+            Part::Revision if is_before => seen.is_new || seen.is_going || seen.has_other_revision,
+            Part::Revision => seen.is_new || seen.is_going || seen.is_reaction,
             _ if self.is_about(&seen.object.uid) || self.memory.above.contains(&seen.object.uid) => {
                 !is_before && seen.is_reaction
             }
@@ -207,6 +220,9 @@ impl Open {
 
     fn takes_pod(&self, seen: &Seen, is_before: bool) -> bool {
         let Story { kind, pods, object, .. } = &self.story;
+        if !seen.is_new && !seen.is_going && !seen.is_reaction {
+            return false;
+        }
         if pods.contains_key(&seen.object.uid) || object.uid == seen.object.uid {
             return !is_before || pods.contains_key(&seen.object.uid);
         }
@@ -216,7 +232,7 @@ impl Open {
                 (seen.is_new && (!is_before || self.memory.hash.is_some())) || (seen.is_going && !is_before)
             }
             Kind::Scale => seen.is_new || seen.is_going,
-            Kind::Deleted => seen.is_going || (seen.is_new && !is_before),
+            Kind::Deleted => seen.is_going || seen.is_evicted || (seen.is_new && !is_before),
             Kind::Created | Kind::Job | Kind::Trouble | Kind::Node => {
                 !is_before && (seen.is_new || seen.is_going || seen.may_fail)
             }
@@ -233,7 +249,9 @@ impl Open {
         let mut state = || Ok::<_, Error>(look.object(seen.number)?.unwrap_or_default());
         match &seen.part {
             Part::Pod => return Ok(self.pod(seen, &body::pod(&state()?))),
-            Part::Revision if seen.is_new || seen.has_other_revision => {
+            Part::Revision
+                if seen.object.gvk.kind == "ReplicaSet" && (seen.is_new || seen.has_other_revision) =>
+            {
                 if let Some(hash) = body::hash(&state()?) {
                     self.memory.hash = Some(hash.to_owned());
                 }
@@ -285,7 +303,7 @@ impl Open {
         pod.is_going |= seen.is_going || state.is_terminating;
         pod.trouble = if pod.is_gone { None } else { state.trouble };
         // What an old pod has failed of before is none of the story's.
-        if pod.is_new || seen.may_fail {
+        if pod.is_new || (seen.may_fail && self.story.kind != Kind::Rollout) {
             pod.troubles.extend(&state.troubles);
         }
         pod.ready_at = match (state.is_ready && pod.trouble.is_none(), pod.ready_at) {
@@ -346,7 +364,7 @@ impl Open {
     /// A change of the workload ends the story.
     pub(super) fn superseded(&mut self, by: Number, is_back: bool) {
         self.memory.is_over = true;
-        if self.story.verdict != Verdict::Complete || is_back {
+        if self.story.done_at.is_none() {
             self.story.verdict = if is_back { Verdict::RolledBack } else { Verdict::Superseded };
             self.story.next = Some(by);
             self.story.done_at = None;

@@ -120,6 +120,17 @@ impl Cast {
         self.deletes(&key);
     }
 
+    /// A pod is evicted by the API, and is gone.
+    pub(super) fn evicts(&mut self, name: &str) {
+        let key = format!("Pod shop/{name}");
+        let mut conditions = self.get(&key)["status"]["conditions"].clone();
+        let target = json!({"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI"});
+        conditions.as_array_mut().unwrap().push(target);
+        self.patches("kube-apiserver", &key, &[("/status/conditions", conditions)]);
+        self.passes(0.1);
+        self.ends(name);
+    }
+
     /// A pod's container ends, and waits for its next start.
     pub(super) fn crashes(&mut self, name: &str, restarts: u64, reason: &str, waits: &str) {
         let last = json!({"terminated": {"reason": reason, "exitCode": 1}});
@@ -161,6 +172,7 @@ fn key(object: &Value) -> String {
 
 fn set(object: &mut Value, pointer: &str, value: Value) {
     let (parent, name) = pointer.rsplit_once('/').unwrap();
+    let name = &name.replace("~1", "/");
     if object.pointer(parent).is_none() {
         set(object, parent, json!({}));
     }

@@ -62,17 +62,17 @@ async fn the_first_minute_of_the_demo_is_at_most_nine_lines() {
     assert!(told.lines().count() <= 9, "{told}");
     expect![[r#"
         2026-03-01 14:00:03  ~ configmaps shop/web-config  app.yaml#database.pool 10 -> 50, app.yaml#log.level info -> debug  (updated by kubectl-edit) #29
-        2026-03-01 14:00:06  ~ configmaps shop/web-config  app.yaml#log.level debug -> info  (updated by kubectl-edit) #30
-        2026-03-01 14:00:10  ▸ deployments.apps shop/payments  image payments 1.30.9 -> 1.30.10; rolled out in 16s, 2 pods replaced, payments-2s27wqnwrx-kmx8d ran out of memory (2 restarts)  (by argocd-controller, 21 changes) #31
-        2026-03-01 14:00:19  ~ secrets shop/db  data.password <hmac:6f003a8fecd60bf1 13 bytes> -> <hmac:157b585518af0e23 16 bytes>, +annotations  (updated by external-secrets) #49
-        2026-03-01 14:00:30  + customresourcedefinitions.apiextensions.k8s.io backups.ops.example.com  group ops.example.com, scope Namespaced  (added by kubectl-create) #53
-        2026-03-01 14:00:32  ▸ backups.ops.example.com shop/db-nightly  schedule 0 3 * * *; created  (by kubectl-create, 3 changes) #54
-        2026-03-01 14:00:41  ▸ rolebindings.rbac.authorization.k8s.io shop/amina-edit  subjects 1; created, and deleted after 8s  (by kubectl-create, 2 changes) #57
-        2026-03-01 14:00:53  ▸ deployments.apps shop/web  replicas 3 -> 5; scaled in 1s, 2 pods added  (by kube-controller-manager, 12 changes) #60
-        2026-03-01 14:00:59  ▸ deployments.apps shop/web  replicas 5 -> 3; scaling, 5 of 3 ready, 1 pod removed  (by kube-controller-manager, 4 changes) #72
+        2026-03-01 14:00:07  ▸ deployments.apps shop/web  image web 4.12.0 -> 4.12.1; rolled out in 6s, 3 pods replaced  (by argocd-controller, 25 changes) #30
+        2026-03-01 14:00:18  ~ secrets shop/db  data.password <hmac:6f003a8fecd60bf1 13 bytes> -> <hmac:2796a9161658ce59 16 bytes>, +annotations  (updated by external-secrets) #55
+        2026-03-01 14:00:20  ▸ deployments.apps shop/web  recovered after 4s, web-22s27wqnwr-nkmx8 ran out of memory (2 restarts)  (by kubelet, 3 changes) #56
+        2026-03-01 14:00:29  + customresourcedefinitions.apiextensions.k8s.io backups.ops.example.com  group ops.example.com, scope Namespaced  (added by kubectl-create) #59
+        2026-03-01 14:00:31  ▸ backups.ops.example.com shop/db-nightly  schedule 0 3 * * *; created  (by kubectl-create, 3 changes) #60
+        2026-03-01 14:00:40  ▸ rolebindings.rbac.authorization.k8s.io shop/amina-edit  subjects 1; created, and deleted after 8s  (by kubectl-create, 2 changes) #63
+        2026-03-01 14:00:52  ▸ deployments.apps shop/web  replicas 3 -> 5; scaled in 1s, 2 pods added  (by kube-controller-manager, 12 changes) #66
+        2026-03-01 14:00:58  ▸ deployments.apps shop/web  replicas 5 -> 3; scaled in 1s, 2 pods removed  (by kube-controller-manager, 8 changes) #78
     "#]].assert_eq(&told);
     let single = run(&path, &["log", "--oneline"]);
-    expect!["46"].assert_eq(&single.lines().count().to_string());
+    expect!["56"].assert_eq(&single.lines().count().to_string());
 }
 
 /// The object that a subresource is of.

@@ -286,14 +286,165 @@ fn a_node_is_drained_and_comes_back() {
             cast.known(node("n1"));
             cast.patches("kubectl-cordon", "Node n1", &[("/spec/unschedulable", json!(true))]);
             cast.passes(2.0);
-            cast.ends("cart-old-a");
+            cast.evicts("cart-old-a");
             cast.starts("cart", "old", "cart-old-c");
             cast.reports("cart", [2, 2, 2]);
             cast.passes(300.0);
             cast.patches("kubectl-uncordon", "Node n1", &[("/spec/unschedulable", json!(null))]);
         },
         &expect![[r#"
-            2026-03-01 14:01:00  ▸ nodes n1  +unschedulable true; back in service after 5m 3s, 1 pod evicted  (by kubectl-cordon, 7 changes) #6
+            2026-03-01 14:01:00  ▸ nodes n1  +unschedulable true; back in service after 5m 3s, 1 pod evicted  (by kubectl-cordon, 8 changes) #6
+        "#]],
+    );
+}
+
+#[test]
+fn a_pod_that_a_person_deletes_on_a_node_out_of_service_is_not_evicted() {
+    told(
+        |cast| {
+            has_cart(cast);
+            cast.known(node("n1"));
+            cast.patches("kubectl-cordon", "Node n1", &[("/spec/unschedulable", json!(true))]);
+            cast.passes(2.0);
+            cast.ends("cart-old-a");
+            cast.passes(10.0);
+            cast.writes("kubectl", config());
+        },
+        &expect![[r#"
+            2026-03-01 14:01:00  ~ nodes n1  +unschedulable true  (updated by kubectl-cordon) #6
+            2026-03-01 14:01:02  ▸ pods shop/cart-old-a  deleted, 1 pod removed  (by kube-controller-manager, 2 changes) #7
+            2026-03-01 14:01:12  + configmaps shop/cart-config  data level (4 bytes)  (added by kubectl) #9
+        "#]],
+    );
+}
+
+#[test]
+fn a_change_of_replicas_in_the_middle_of_a_rollout_is_a_part_of_it() {
+    told(
+        |cast| {
+            has_cart(cast);
+            cast.rolls_out("cart", "argocd", "cart:2");
+            cast.writes(CONTROLLER, replica_set("cart", "new", "cart:2", 1, 2));
+            cast.passes(2.0);
+            cast.scales("cart", "kube-controller-manager", 3);
+            replaces(cast, "cart", "new", ["cart-new-a", "cart-old-a"]);
+            replaces(cast, "cart", "new", ["cart-new-b", "cart-old-b"]);
+            cast.starts("cart", "new", "cart-new-c");
+            cast.reports("cart", [3, 3, 3]);
+        },
+        &expect![[r#"
+            2026-03-01 14:01:00  ▸ deployments.apps shop/cart  image web 1 -> 2; rolled out in 6s, 2 pods replaced  (by argocd, 17 changes) #5
+        "#]],
+    );
+}
+
+#[test]
+fn a_pod_that_fails_after_its_rollout_is_another_story() {
+    told(
+        |cast| {
+            has_cart(cast);
+            rolls_out(cast);
+            cast.passes(8.0);
+            cast.crashes("cart-new-a", 1, "Error", "CrashLoopBackOff");
+            cast.reports("cart", [2, 2, 1]);
+            cast.passes(10.0);
+            cast.reports("cart", [2, 2, 2]);
+        },
+        &expect![[r#"
+            2026-03-01 14:01:00  ▸ deployments.apps shop/cart  image web 1 -> 2; rolled out in 4s, 2 pods replaced  (by argocd, 16 changes) #5
+            2026-03-01 14:01:12  ▸ deployments.apps shop/cart  failing, 2 of 2 ready, cart-new-a crash-looped (1 restart)  (by kubelet/status, 3 changes) #21
+        "#]],
+    );
+}
+
+#[test]
+fn what_a_person_writes_to_parts_of_a_workload_stays_alone() {
+    told(
+        |cast| {
+            has_cart(cast);
+            cast.rolls_out("cart", "argocd", "cart:2");
+            cast.writes(CONTROLLER, replica_set("cart", "new", "cart:2", 1, 2));
+            cast.starts("cart", "new", "cart-new-a");
+            let note = |text: &str| ("/metadata/annotations/note", json!(text));
+            cast.patches("mallory", "ReplicaSet shop/cart-new", &[note("a")]);
+            cast.patches("mallory", "Pod shop/cart-new-a", &[note("b")]);
+            cast.patches("mallory", "ReplicaSet shop/cart-old", &[("/spec/minReadySeconds", json!(5))]);
+        },
+        &expect![[r#"
+            2026-03-01 14:01:00  ▸ deployments.apps shop/cart  image web 1 -> 2; rolling out, 0 of 2 updated, 1 pod replaced  (by argocd, 5 changes) #5
+            2026-03-01 14:01:01  ~ replicasets.apps shop/cart-new  +annotation note: a  (updated by mallory) #10
+            2026-03-01 14:01:01  ~ pods shop/cart-new-a  +annotations  (updated by mallory) #11
+            2026-03-01 14:01:01  ~ replicasets.apps shop/cart-old  +minReadySeconds 5  (updated by mallory) #12
+        "#]],
+    );
+}
+
+#[test]
+fn a_pod_is_seen_before_the_replica_set_that_made_it() {
+    told(
+        |cast| {
+            has_cart(cast);
+            cast.rolls_out("cart", "argocd", "cart:2");
+            cast.writes(CONTROLLER, pod("cart", "new", "cart-new-a"));
+            cast.passes(0.1);
+            cast.writes(CONTROLLER, replica_set("cart", "new", "cart:2", 1, 2));
+            let ready = running(cast.get("Pod shop/cart-new-a").clone(), 0);
+            cast.writes("kubelet/status", ready);
+        },
+        &expect![[r#"
+            2026-03-01 14:01:00  ▸ deployments.apps shop/cart  image web 1 -> 2; rolling out, 0 of 2 updated, 1 pod replaced  (by argocd, 4 changes) #5
+        "#]],
+    );
+}
+
+#[test]
+fn a_forged_reference_from_another_namespace_joins_nothing() {
+    told(
+        |cast| {
+            has_cart(cast);
+            cast.rolls_out("cart", "argocd", "cart:2");
+            cast.writes(CONTROLLER, replica_set("cart", "new", "cart:2", 1, 2));
+            cast.starts("cart", "new", "cart-new-a");
+            let mut forged = pod("cart", "new", "forged");
+            forged["metadata"]["namespace"] = "evil".into();
+            cast.writes("mallory", forged);
+            let mut endpoints = slice("cart", &[("cart-new-a", true)]);
+            endpoints["metadata"]["namespace"] = "evil".into();
+            cast.writes("mallory", endpoints);
+        },
+        &expect![[r#"
+            2026-03-01 14:01:00  ▸ deployments.apps shop/cart  image web 1 -> 2; rolling out, 0 of 2 updated, 1 pod replaced  (by argocd, 5 changes) #5
+            2026-03-01 14:01:01  + pods evil/forged  image web: web:1, phase Pending  (added by mallory) #10
+            2026-03-01 14:01:01  + endpointslices.discovery.k8s.io evil/cart-x  endpoints 1  (added by mallory) #11
+        "#]],
+    );
+}
+
+#[test]
+fn a_failed_job_stays_failed_when_it_is_removed() {
+    told(
+        |cast| {
+            let mut job = json!({
+                "apiVersion": "batch/v1", "kind": "Job", "metadata": metadata("bill", "j", None),
+                "spec": {"completions": 1}, "status": {},
+            });
+            cast.writes("kubectl-create", job.clone());
+            let mut pod = pod("bill", "x", "bill-a");
+            pod["metadata"]["ownerReferences"] =
+                json!([{"kind": "Job", "name": "bill", "uid": "j", "controller": true}]);
+            cast.writes(CONTROLLER, pod.clone());
+            cast.passes(5.0);
+            let ended = json!({"terminated": {"reason": "Error", "exitCode": 1}});
+            pod["status"] = json!({"phase": "Failed", "containerStatuses": [{"name": "web", "restartCount": 0, "state": ended}]});
+            cast.writes("kubelet/status", pod);
+            job["status"] = json!({"failed": 1, "conditions": [{"type": "Failed", "status": "True"}]});
+            cast.writes(CONTROLLER, job);
+            cast.passes(10.0);
+            cast.ends("bill-a");
+            cast.deletes("Job shop/bill");
+        },
+        &expect![[r#"
+            2026-03-01 14:00:00  ▸ jobs.batch shop/bill  completions 1; failed after 5s, 1 pod, bill-a failed  (by kubectl-create, 7 changes) #1
         "#]],
     );
 }
