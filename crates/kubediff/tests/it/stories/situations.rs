@@ -583,3 +583,96 @@ fn one_story_is_shown_with_its_records_and_as_json() {
         expected.assert_eq(&run(&path, question));
     }
 }
+
+#[test]
+fn a_stateful_set_rolls_out_pod_by_pod() {
+    told(
+        |cast| {
+            let mut set = deployment("db", "db:1", 1);
+            set["kind"] = "StatefulSet".into();
+            cast.known(set);
+            let pod = |uid: &str, hash: &str| {
+                let mut pod = pod("db", hash, "db-0");
+                pod["metadata"]["uid"] = uid.into();
+                pod["metadata"]["labels"] = json!({"controller-revision-hash": format!("db-{hash}")});
+                pod["metadata"]["ownerReferences"] =
+                    json!([{"kind": "StatefulSet", "uid": "d-db", "controller": true}]);
+                pod
+            };
+            cast.known(running(pod("p1", "one"), 0));
+            cast.passes(60.0);
+            let image = ("/spec/template/spec/containers/0/image", json!("db:2"));
+            cast.patches("argocd", "StatefulSet shop/db", &[("/metadata/generation", json!(2)), image]);
+            cast.writes(CONTROLLER, json!({
+                "apiVersion": "apps/v1", "kind": "ControllerRevision",
+                "metadata": {
+                    "name": "db-two", "namespace": "shop", "uid": "cr", "labels": {"controller.kubernetes.io/hash": "two"},
+                    "ownerReferences": [{"kind": "StatefulSet", "uid": "d-db", "controller": true}],
+                },
+            }));
+            cast.ends("db-0");
+            cast.writes(CONTROLLER, pod("p2", "two"));
+            cast.passes(2.0);
+            let waits = json!([{"name": "web", "state": {"waiting": {"reason": "ImagePullBackOff"}}}]);
+            cast.patches("kubelet/status", "Pod shop/db-0", &[("/status/containerStatuses", waits)]);
+        },
+        &expect![[r#"
+            2026-03-01 14:01:00  ▸ statefulsets.apps shop/db  image web 1 -> 2; failing, 0 of 1 updated, db-0 could not pull an image  (by argocd, 6 changes) #3
+        "#]],
+    );
+}
+
+#[test]
+fn the_workloads_of_a_custom_resource_have_rollouts_of_their_own() {
+    told(
+        |cast| {
+            let shop = json!({
+                "apiVersion": "ops.example.com/v1", "kind": "Shop", "metadata": metadata("all", "cr", None), "spec": {"n": 1},
+            });
+            cast.writes("kubectl-create", shop);
+            let mut new = deployment("cart", "cart:1", 1);
+            new["metadata"]["ownerReferences"] = json!([{"kind": "Shop", "uid": "cr", "controller": true}]);
+            cast.writes("operator", new);
+            cast.writes(CONTROLLER, replica_set("cart", "one", "cart:1", 1, 1));
+            cast.starts("cart", "one", "cart-one-a");
+            cast.reports("cart", [1, 1, 1]);
+            cast.passes(6.0);
+            cast.rolls_out("cart", "operator", "cart:2");
+            cast.writes(CONTROLLER, replica_set("cart", "two", "cart:2", 1, 2));
+            cast.starts("cart", "two", "cart-two-a");
+            cast.patches(CONTROLLER, "ReplicaSet shop/cart-one", &[("/spec/replicas", json!(0))]);
+            cast.ends("cart-one-a");
+            cast.reports("cart", [1, 1, 1]);
+        },
+        &expect![[r#"
+            2026-03-01 14:00:00  ▸ shops.ops.example.com shop/all  n 1; created, ready after 1s, 1 pod  (by kubectl-create, 6 changes) #1
+            2026-03-01 14:00:07  ▸ deployments.apps shop/cart  image web 1 -> 2; rolling out, 0 of 1 updated, 1 pod replaced  (by operator, 8 changes) #7
+        "#]],
+    );
+}
+
+#[test]
+fn a_namespace_goes_with_all_in_it_however_new_it_is() {
+    told(
+        |cast| {
+            let namespace = |phase: &str, deleted: Value| {
+                json!({
+                    "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "uid": "ns", "deletionTimestamp": deleted},
+                    "status": {"phase": phase},
+                })
+            };
+            cast.writes("kubectl", namespace("Active", Value::Null));
+            cast.writes("kubectl", config());
+            cast.passes(10.0);
+            cast.writes("kubectl", namespace("Terminating", json!("2026-03-01T14:00:10Z")));
+            cast.passes(5.0);
+            cast.deletes("ConfigMap shop/cart-config");
+            cast.deletes("Namespace shop");
+        },
+        &expect![[r#"
+            2026-03-01 14:00:00  + namespaces shop  phase Active  (added by kubectl) #1
+            2026-03-01 14:00:00  + configmaps shop/cart-config  data level (4 bytes)  (added by kubectl) #2
+            2026-03-01 14:00:10  ▸ namespaces shop  deleted in 5s  (by kubectl, 3 changes) #3
+        "#]],
+    );
+}
