@@ -44,6 +44,8 @@ pub struct Fold {
     recent: VecDeque<Seen>,
     /// The records among them that begin a story, unless a better beginning of it comes soon.
     weak: VecDeque<(Number, Timestamp)>,
+    /// Gaps after the oldest of them.
+    gaps: VecDeque<Gap>,
     swept: Timestamp,
     changed: BTreeSet<Number>,
     ended: Vec<StoredStory>,
@@ -151,6 +153,10 @@ impl Fold {
             || self.recent.len() > RECENT
         {
             self.recent.pop_front();
+        }
+        let oldest = self.recent.front().map_or(self.through, |it| it.number);
+        while self.gaps.front().is_some_and(|gap| gap.number < oldest) {
+            self.gaps.pop_front();
         }
         if now.duration_since(self.swept) >= SignedDuration::from_secs(1) {
             self.swept = now;
@@ -310,6 +316,9 @@ impl Fold {
                 self.linger(id);
             }
         }
+        for gap in &self.gaps {
+            open.misses(gap);
+        }
         self.single.push_back(seen.number);
         self.changed.insert(seen.number);
         self.enter(open);
@@ -379,18 +388,12 @@ impl Fold {
 
     fn gap(&mut self, gap: &Gap) {
         for (id, open) in &mut self.open {
-            let story = &mut open.story;
-            let concerns = match gap.resource.as_deref().map(|it| it.split('/').next().unwrap_or(it)) {
-                None | Some("pods" | "replicasets.apps") => true,
-                Some(resource) => resource == story.object.qualified_resource(),
-            };
-            if concerns && gap.to >= story.opened_at {
-                let from = gap.from.max(story.opened_at);
-                let (first, last) = story.unseen.unwrap_or((from, gap.to));
-                story.unseen = Some((first.min(from), last.max(gap.to)));
+            if open.misses(gap) {
                 self.changed.insert(*id);
             }
         }
+        // A story may begin with a record before it.
+        self.gaps.push_back(gap.clone());
     }
 
     fn enter(&mut self, open: Open) {

@@ -1,7 +1,7 @@
 //! A story that may go on: which records it takes, and what it learns from them.
 
 use jiff::Timestamp;
-use kubediff_history::{Error, Number, ObjectId, StoredStory};
+use kubediff_history::{Error, Gap, Number, ObjectId, StoredStory};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -359,6 +359,22 @@ impl Open {
         let is_over = verdict == Verdict::Complete || memory.ended_well == Some(false);
         self.story.verdict = verdict;
         self.story.done_at = is_over.then(|| self.story.done_at.unwrap_or(at));
+    }
+
+    /// Notes a gap after its beginning, if that may hide some of it. Returns whether it may.
+    pub(super) fn misses(&mut self, gap: &Gap) -> bool {
+        let story = &mut self.story;
+        let concerns = match gap.resource.as_deref().map(|it| it.split('/').next().unwrap_or(it)) {
+            None | Some("pods" | "replicasets.apps") => true,
+            Some(resource) => resource == story.object.qualified_resource(),
+        };
+        if !concerns || gap.number < story.id || gap.to < story.opened_at {
+            return false;
+        }
+        let from = gap.from.max(story.opened_at);
+        let (first, last) = story.unseen.unwrap_or((from, gap.to));
+        story.unseen = Some((first.min(from), last.max(gap.to)));
+        true
     }
 
     /// A change of the workload ends the story.

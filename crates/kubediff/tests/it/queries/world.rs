@@ -120,8 +120,12 @@ impl World {
     }
 
     pub(crate) fn gap(&mut self, from: &str, to: &str, resource: Option<&str>, reason: &str) {
+        self.gap_at(at(from), at(to), resource, reason);
+    }
+
+    pub(crate) fn gap_at(&mut self, from: Timestamp, to: Timestamp, resource: Option<&str>, reason: &str) {
         let mut batch = Batch::default();
-        batch.gap(at(from), at(to), resource, reason);
+        batch.gap(from, to, resource, reason);
         self.history.commit(&batch).unwrap();
     }
 

@@ -32,7 +32,7 @@ fn plays(cast: &mut Cast, random: &mut Rng, steps: u32) {
         let at = random.usize(..APPS.len());
         let app = APPS[at];
         let hash = |number: u32| if number == 0 { "old".to_owned() } else { format!("h{number}") };
-        match random.u32(..12) {
+        match random.u32(..13) {
             0 => cast.rolls_out(app, "argocd", &format!("image:{}", random.u32(..3))),
             1 => {
                 hashes[at] += 1;
@@ -68,6 +68,11 @@ fn plays(cast: &mut Cast, random: &mut Rng, steps: u32) {
             10 => {
                 let out = json!(random.bool());
                 cast.patches("kubectl-cordon", "Node n1", &[("/spec/unschedulable", out)]);
+            }
+            11 => {
+                let from = cast.now;
+                cast.passes(random.f64() * 2.0);
+                cast.world.gap_at(from, cast.now, None, "kubediff did not run");
             }
             _ => cast.event(&format!("e{step}"), &format!("Deployment shop/{app}"), "Scaled"),
         }
