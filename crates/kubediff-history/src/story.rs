@@ -13,11 +13,11 @@ pub struct StoredStory {
     pub last: Number,
     /// Whether it may go on.
     pub is_open: bool,
-    /// What the fold knows of it. No value of an object belongs here: a scrub does not read it.
+    /// The fold's knowledge of it. No value of an object belongs here: a scrub does not read it.
     pub content: Value,
 }
 
-/// What a fold has made of the log up to a record.
+/// The result of a fold of the log up to a record.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Folded {
     /// The version of the fold. Stories of another version are replaced by those of this one.

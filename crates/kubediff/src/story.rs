@@ -25,11 +25,11 @@ pub use look::Look;
 pub struct Story {
     /// The record that it began with.
     pub id: Number,
-    /// What began.
+    /// The kind of its beginning.
     pub kind: Kind,
     /// The object that it is about.
     pub object: ObjectId,
-    /// What has come of it.
+    /// The outcome so far.
     pub verdict: Verdict,
     /// When it began.
     pub opened_at: Timestamp,
@@ -64,7 +64,7 @@ pub struct Story {
     pub unseen: Option<(Timestamp, Timestamp)>,
 }
 
-/// What began.
+/// The kind of a beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -84,7 +84,7 @@ pub enum Kind {
     Node,
 }
 
-/// What has come of a story.
+/// The outcome of a story so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {

@@ -163,6 +163,7 @@ impl Fold {
             let over: Vec<Number> =
                 self.open.iter().filter(|(_, open)| is_over(open, now)).map(|(id, _)| *id).collect();
             over.into_iter().for_each(|id| self.leave(id));
+            self.single.retain(|id| self.open.get(id).is_some_and(Open::is_single));
         }
         Ok(())
     }

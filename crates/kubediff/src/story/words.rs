@@ -10,7 +10,7 @@ use super::{Kind, Pod, Story, Trouble, Verdict};
 const NAMED: usize = 2;
 
 impl Story {
-    /// What has come of it, unescaped: `rolled out in 2m 11s`, `superseded by #901`.
+    /// The outcome in words, unescaped: `rolled out in 2m 11s`, `superseded by #901`.
     pub fn outcome(&self) -> String {
         let took = self.done_at.map(|done| took(done.duration_since(self.opened_at))).unwrap_or_default();
         let next = self.next.map(|next| format!(" by #{next}")).unwrap_or_default();

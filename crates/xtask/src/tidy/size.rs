@@ -26,7 +26,7 @@ use crate::tree::File;
 /// that are longer than the memory (issue 11), took 255. Events that are kept, times as spans of numbers, and several kinds in a question
 /// took 770. Stories (`log --fold`) took 2,550. A change that deletes code lowers it; a change
 /// that raises it says why the capability is worth the lines.
-const BUDGET: usize = 144_370;
+const BUDGET: usize = 144_380;
 
 /// Generated files have a folder of this name. People neither review nor change them.
 const GENERATED: &str = "/generated/";

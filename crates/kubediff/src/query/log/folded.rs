@@ -20,7 +20,7 @@ pub(super) struct Stories {
     shown: BTreeSet<Number>,
 }
 
-/// What a log shows of a record.
+/// The place of a record in a folded log.
 pub(super) enum Shown {
     /// The record itself, which belongs to no story.
     Alone,
@@ -71,7 +71,7 @@ impl Stories {
         Ok(members)
     }
 
-    /// What is shown of a record.
+    /// The place of a record: a story is shown once.
     pub(super) fn shown(&mut self, reader: &mut Reader, story: Option<Number>) -> Result<Shown, QueryError> {
         let Some(id) = story else { return Ok(Shown::Alone) };
         if self.shown.contains(&id) {

@@ -32,12 +32,12 @@ impl Cast {
 
     /// The object was there before.
     pub(super) fn known(&mut self, object: Value) {
-        self.objects.insert(key(&object), object.clone());
+        self.objects.insert(self.world.key_of(&object), object.clone());
         self.world.known_at(self.now, object);
     }
 
     pub(super) fn writes(&mut self, manager: &str, object: Value) {
-        self.objects.insert(key(&object), object.clone());
+        self.objects.insert(self.world.key_of(&object), object.clone());
         self.world.wrote_at(self.now, manager, object);
     }
 
@@ -93,6 +93,12 @@ impl Cast {
         let generation = self.get(&key)["metadata"]["generation"].as_u64().unwrap() + 1;
         let image = ("/spec/template/spec/containers/0/image", json!(image));
         self.patches(manager, &key, &[("/metadata/generation", generation.into()), image]);
+    }
+
+    /// A node takes no more pods.
+    pub(super) fn cordons(&mut self, name: &str) {
+        self.patches("kubectl-cordon", &format!("Node {name}"), &[("/spec/unschedulable", json!(true))]);
+        self.passes(2.0);
     }
 
     pub(super) fn scales(&mut self, name: &str, manager: &str, replicas: u64) {
@@ -158,15 +164,6 @@ impl Cast {
             "involvedObject": involved, "reason": reason, "message": reason, "count": 1, "type": "Normal",
         });
         self.world.became_at(self.now, event);
-    }
-}
-
-fn key(object: &Value) -> String {
-    let text = |name: &str| object["metadata"][name].as_str();
-    let kind = object["kind"].as_str().unwrap();
-    match text("namespace") {
-        Some(namespace) => format!("{kind} {namespace}/{}", text("name").unwrap()),
-        None => format!("{kind} {}", text("name").unwrap()),
     }
 }
 

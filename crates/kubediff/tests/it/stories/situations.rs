@@ -284,8 +284,7 @@ fn a_node_is_drained_and_comes_back() {
         |cast| {
             has_cart(cast);
             cast.known(node("n1"));
-            cast.patches("kubectl-cordon", "Node n1", &[("/spec/unschedulable", json!(true))]);
-            cast.passes(2.0);
+            cast.cordons("n1");
             cast.evicts("cart-old-a");
             cast.starts("cart", "old", "cart-old-c");
             cast.reports("cart", [2, 2, 2]);
@@ -304,8 +303,7 @@ fn a_pod_that_a_person_deletes_on_a_node_out_of_service_is_not_evicted() {
         |cast| {
             has_cart(cast);
             cast.known(node("n1"));
-            cast.patches("kubectl-cordon", "Node n1", &[("/spec/unschedulable", json!(true))]);
-            cast.passes(2.0);
+            cast.cordons("n1");
             cast.ends("cart-old-a");
             cast.passes(10.0);
             cast.writes("kubectl", config());
