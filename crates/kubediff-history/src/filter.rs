@@ -16,6 +16,9 @@ pub struct Scope {
     pub namespaces: Vec<String>,
     /// A name.
     pub name: Option<String>,
+    /// A part of a name, in upper or lower case.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<String>,
     /// A uid.
     pub uid: Option<String>,
 }
@@ -48,7 +51,7 @@ pub struct Filter {
     pub from: Option<Timestamp>,
     /// Seen before this time.
     pub to: Option<Timestamp>,
-    /// Made by this manager, among others perhaps.
+    /// Made by this manager, among others perhaps; `*` stands for any characters.
     pub manager: Option<String>,
     /// Changes at one of these paths or below it: `spec`, `spec.containers[web]`. All if empty.
     pub paths: Vec<String>,
@@ -76,6 +79,8 @@ pub struct Page {
     pub order: Order,
     /// Only records beyond this one, in that order.
     pub after: Option<Number>,
+    /// Only records up to this one, in that order.
+    pub until: Option<Number>,
     /// How many records at most: 1 to 10,000.
     pub limit: usize,
 }
@@ -107,18 +112,24 @@ pub enum At {
 impl Page {
     /// The latest records.
     pub fn newest(limit: usize) -> Self {
-        Self { order: Order::NewestFirst, after: None, limit }
+        Self { order: Order::NewestFirst, after: None, until: None, limit }
     }
 
     /// The oldest records.
     pub fn oldest(limit: usize) -> Self {
-        Self { order: Order::OldestFirst, after: None, limit }
+        Self { order: Order::OldestFirst, after: None, until: None, limit }
     }
 
     /// The page after the one that ended with this record.
     #[must_use]
     pub fn after(self, number: Number) -> Self {
         Self { after: Some(number), ..self }
+    }
+
+    /// The part of the page up to this record.
+    #[must_use]
+    pub fn until(self, number: Number) -> Self {
+        Self { until: Some(number), ..self }
     }
 }
 

@@ -55,6 +55,7 @@ mod record;
 mod report;
 mod sqlite;
 mod story;
+mod survey;
 
 pub use batch::{Batch, Observation, What};
 pub use blame::{Blame, Field, FieldBlame};
@@ -73,3 +74,4 @@ pub use report::{
 };
 pub use sqlite::{History, Reader};
 pub use story::{Folded, StoredStory};
+pub use survey::{Counts, Survey};

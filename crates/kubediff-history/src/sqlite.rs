@@ -17,6 +17,7 @@ mod scrub;
 mod sinks;
 mod states;
 mod stories;
+mod survey;
 mod times;
 mod values;
 mod verify;
@@ -43,6 +44,7 @@ use crate::report::{
     Checked, Cluster, DeadLetter, Ids, Plan, Present, Records, Retained, Retention, Scrub, Settings, Settled,
     Sink, Size,
 };
+use crate::survey::Survey;
 use codec::Codec;
 use fault::{Fault, Outcome};
 use read::Lens;
@@ -462,8 +464,8 @@ impl Reader {
         })
     }
 
-    /// The authors of each field of an incarnation. `fields_of` lists the fields of an object; it leaves out
-    /// those that have no author, such as `metadata.managedFields`.
+    /// The authors of each field of an incarnation, as of its newest version or of the one with this number. `fields_of` lists the fields
+    /// of an object; it leaves out those that have no author, such as `metadata.managedFields`.
     ///
     /// # Errors
     ///
@@ -471,10 +473,14 @@ impl Reader {
     pub fn blame(
         &mut self,
         incarnation: &Incarnation,
+        until: Option<Number>,
         fields_of: &dyn Fn(&Value) -> Vec<Field>,
     ) -> Result<Blame, Error> {
         let mut blaming = Blaming::new(fields_of);
         self.versions(incarnation, |version| {
+            if until.is_some_and(|until| version.number > until) {
+                return ControlFlow::Break(());
+            }
             blaming.version(&version);
             ControlFlow::Continue(())
         })?;
@@ -603,6 +609,34 @@ impl Reader {
     pub fn bytes(path: &Path) -> u64 {
         let files = [path.to_owned(), schema::beside(path, "-wal")];
         files.iter().filter_map(|file| Some(file.metadata().ok()?.len())).sum()
+    }
+
+    /// The first number that a record of this time or later may have.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn first_since(&mut self, time: Timestamp) -> Result<Number, Error> {
+        self.at_once(|connection, _, _| times::first_since(connection, time))
+    }
+
+    /// The time of the last version up to a number; `None` before the first one.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn time_of(&mut self, number: Number) -> Result<Option<Timestamp>, Error> {
+        self.at_once(|connection, _, _| times::time_of(connection, number))
+    }
+
+    /// How much happened between each two of these times, of what the filter takes. The filter's own times do not count, nor do gaps and
+    /// Events. The latest 20,000 changes are counted one by one ([`Survey::counted_since`]).
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn survey(&mut self, filter: &Filter, times: &[Timestamp]) -> Result<Survey, Error> {
+        self.at_once(|connection, _, _| survey::survey(connection, filter, times))
     }
 
     /// How much is in the history.

@@ -5,6 +5,7 @@
 //! people; as JSON it is for programs. A [`Session`] counts what went by.
 
 pub mod args;
+mod ask;
 pub mod backlog;
 mod capture;
 mod changes;

@@ -5,21 +5,16 @@ mod args;
 mod blame;
 mod diff;
 mod error;
-mod fields;
 mod get;
-mod instant;
 mod log;
 mod maintain;
-mod names;
 mod output;
 mod pager;
-mod period;
 mod remote;
 mod replay;
 mod scrub;
 mod show;
 mod source;
-mod stored;
 
 use std::io;
 
@@ -27,8 +22,9 @@ use jiff::Zoned;
 
 use crate::exit::Exit;
 
+pub use crate::ask::{AskError, InvalidTime, UnknownName};
 use args::Maintain;
-pub use args::{Query, ReplayArgs};
+pub use args::{DaemonName, Query, ReplayArgs, SourceArgs};
 pub use error::QueryError;
 pub use remote::DaemonError;
 

@@ -17,6 +17,7 @@ use jiff::Timestamp;
 use kubediff_history::{Number, ObjectId};
 use serde::{Deserialize, Serialize};
 
+pub use body::{PodStage, stage};
 pub use fold::{Fold, VERSION};
 pub use look::Look;
 

@@ -38,7 +38,10 @@ impl Named {
             all.push(Candidates { index: ("version_paths", "path"), ids, namespaces: None });
         }
         if let Some(manager) = &filter.manager {
-            let ids = names::find(connection, Table::Managers, manager)?.into_iter().collect();
+            let ids = match manager.contains('*') {
+                true => managers_like(connection, manager)?,
+                false => names::find(connection, Table::Managers, manager)?.into_iter().collect(),
+            };
             all.push(Candidates { index: ("version_managers", "manager"), ids, namespaces: None });
         }
         let nothing = all.iter().any(|it| it.ids.is_empty());
@@ -117,6 +120,14 @@ impl Candidates {
         let ids = ids.join(",");
         format!("EXISTS (SELECT 1 FROM {table} i WHERE i.{column} IN ({ids}) AND i.number = v.number)")
     }
+}
+
+/// The managers whose names match a pattern.
+fn managers_like(connection: &Connection, pattern: &str) -> Outcome<Vec<i64>> {
+    // To SQLite, other characters mean something, too.
+    let glob = pattern.replace('[', "[[]").replace('?', "[?]");
+    let mut statement = connection.prepare_cached("SELECT id FROM managers WHERE name GLOB ?1")?;
+    Ok(statement.query_map([glob], |row| row.get(0))?.collect::<Result<_, _>>()?)
 }
 
 /// The paths that are wanted or below a wanted one. Both may be many.

@@ -17,6 +17,8 @@ pub(super) struct Chosen {
     pub(super) kinds: Option<Vec<i64>>,
     pub(super) namespaces: Option<Vec<i64>>,
     pub(super) objects: Option<Vec<i64>>,
+    /// A part of a name that too many objects have to list them.
+    part: Option<String>,
     /// The condition for a version `v` of an Event about objects of these kinds.
     events: Option<String>,
 }
@@ -24,7 +26,7 @@ pub(super) struct Chosen {
 impl Chosen {
     /// `None` when nothing can match.
     pub(super) fn find(connection: &Connection, scope: &Scope) -> Outcome<Option<Self>> {
-        let mut chosen = Self { kinds: None, namespaces: None, objects: None, events: None };
+        let mut chosen = Self { kinds: None, namespaces: None, objects: None, part: None, events: None };
         if !scope.kinds.is_empty() {
             chosen.kinds = Some(kinds(connection, &scope.kinds)?);
         }
@@ -42,12 +44,15 @@ impl Chosen {
         if [&chosen.kinds, &chosen.namespaces].into_iter().flatten().any(Vec::is_empty) {
             return Ok(None);
         }
-        if scope.name.is_some() || scope.uid.is_some() {
+        if scope.name.is_some() || scope.uid.is_some() || scope.part.is_some() {
             let objects = chosen.objects(connection, scope, 0, MOST)?;
             if objects.is_empty() {
                 return Ok(None);
             }
-            chosen.objects = Some(objects);
+            match &scope.part {
+                Some(part) if objects.len() == MOST => chosen.part = Some(part.clone()),
+                _ => chosen.objects = Some(objects),
+            }
         }
         Ok(Some(chosen))
     }
@@ -121,7 +126,10 @@ impl Chosen {
             }
         };
         let within = self.namespaces.as_ref().map(|ids| format!(" AND +o.namespace{}", in_list(ids)));
-        let within = within.unwrap_or_default();
+        let mut within = within.unwrap_or_default();
+        if self.part.is_some() {
+            within.push_str(" AND instr(lower(o.name), lower(?1)) > 0");
+        }
         let those = format!("SELECT o.id, o.namespace, o.name FROM objects o{led} WHERE {wanted}{within}");
         let alive = match last {
             None => format!("{those} AND o.ended IS NULL"),
@@ -141,7 +149,7 @@ impl Chosen {
             "SELECT o.id FROM ({alive}) o LEFT JOIN namespaces n ON n.id = o.namespace ORDER BY n.name, o.name, o.id"
         );
         let mut statement = connection.prepare(&sql)?;
-        let ids = statement.query_map([], |row| row.get(0))?;
+        let ids = statement.query_map(params_from_iter(&self.part), |row| row.get(0))?;
         Ok(ids.collect::<Result<_, _>>()?)
     }
 
@@ -181,6 +189,10 @@ impl Chosen {
         if let Some(events) = &self.events {
             conditions.and(events);
         }
+        if let Some(part) = &self.part {
+            conditions.and("EXISTS (SELECT 1 FROM objects p WHERE p.id = v.object AND instr(lower(p.name), lower(?)) > 0)");
+            conditions.parameters.push(part.clone().into());
+        }
         conditions
     }
 
@@ -199,6 +211,10 @@ impl Chosen {
         }
         if let Some(uid) = &scope.uid {
             conditions.compare("o.uid = ", uid.clone());
+        }
+        if let Some(part) = &scope.part {
+            conditions.and("instr(lower(o.name), lower(?)) > 0");
+            conditions.parameters.push(part.clone().into());
         }
         conditions
     }

@@ -37,6 +37,10 @@ impl Conditions {
             let compare = if page.order == Order::NewestFirst { "<" } else { ">" };
             self.compare(&format!("{column} {compare} "), id(after));
         }
+        if let Some(until) = page.until {
+            let compare = if page.order == Order::NewestFirst { ">=" } else { "<=" };
+            self.compare(&format!("{column} {compare} "), id(until));
+        }
     }
 }
 

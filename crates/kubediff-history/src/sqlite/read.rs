@@ -241,7 +241,7 @@ fn changes(
         None if named.is_empty() => Candidates::of_places(connection, &chosen)?,
         None => Some(named.remove(0)),
     };
-    let span = Span::of(connection, filter.from, filter.to)?.beyond(page);
+    let span = Span::of(connection, filter.from, filter.to)?.of_page(page);
     let mut conditions = chosen.on_versions(filter, &span, leads.is_some());
     named.iter().for_each(|it| {
         conditions.and(&it.condition());

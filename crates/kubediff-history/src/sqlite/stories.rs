@@ -7,10 +7,11 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehav
 
 use super::fault::{Fault, Outcome};
 use super::names::{self, Table};
+use super::states;
 use super::values::{id, number};
 use super::{History, Reader};
 use crate::error::Error;
-use crate::record::{Gvk, Number, ObjectId};
+use crate::record::{Gvk, Incarnation, Number, ObjectId};
 use crate::story::{Folded, StoredStory};
 
 /// An object's controllers are followed this far.
@@ -41,6 +42,15 @@ impl Reader {
         by: Number,
     ) -> Result<(Vec<ObjectId>, Option<String>), Error> {
         self.at_once(|connection, _, _| lineage(connection, uid, namespace, by))
+    }
+
+    /// The objects that this one controls, or has controlled, by kind and name: at most this many.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn controlled(&mut self, by: &ObjectId, most: usize) -> Result<Vec<Incarnation>, Error> {
+        self.at_once(|connection, _, _| controlled(connection, by, most))
     }
 
     /// The version of the fold that has stored stories here, and the record that it has come to.
@@ -112,6 +122,17 @@ fn fold(connection: &Connection, folded: &Folded) -> Outcome<()> {
         transaction.prepare_cached(sql)?.execute(params![name, value])?;
     }
     Ok(transaction.commit()?)
+}
+
+/// Whoever may write a reference to an owner can name any uid: across namespaces it names nothing.
+fn controlled(connection: &Connection, by: &ObjectId, most: usize) -> Outcome<Vec<Incarnation>> {
+    let sql = "SELECT o.id FROM objects o LEFT JOIN namespaces n ON n.id = o.namespace
+               WHERE o.owner = ?1 AND (?2 IS NULL OR n.name = ?2) ORDER BY o.family, o.name, o.id LIMIT ?3";
+    let mut statement = connection.prepare_cached(sql)?;
+    let ids = statement.query_map(params![by.uid, by.namespace, most], |row| row.get(0))?;
+    let mut found = states::described(connection, ids.collect::<Result<_, _>>()?)?;
+    found.sort_by(|a, b| a.object.cmp(&b.object));
+    Ok(found)
 }
 
 /// The version of the fold, and how far it has come.

@@ -5,8 +5,9 @@ use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::fault::Outcome;
-use super::values::id;
+use super::values::{self, id, number};
 use crate::filter::{Order, Page};
+use crate::record::Number;
 use crate::report::Instant;
 
 impl Instant {
@@ -58,15 +59,16 @@ impl Span {
         Ok(span)
     }
 
-    /// The part beyond the end of the page before. SQLite seeks by one bound on each side: with two, each page would read from the beginning.
-    pub(super) fn beyond(self, page: &Page) -> Self {
-        match (page.order, page.after.map(id)) {
-            (_, None) => self,
-            (Order::NewestFirst, Some(after)) => Self { to: self.to.min(after), ..self },
-            (Order::OldestFirst, Some(after)) => {
-                Self { from: self.from.max(after.saturating_add(1)), ..self }
-            }
-        }
+    /// The part of a page. SQLite seeks by one bound on each side: with two, each page would read from the beginning.
+    pub(super) fn of_page(mut self, page: &Page) -> Self {
+        let next = |number| id(number).saturating_add(1);
+        let (from, to) = match page.order {
+            Order::NewestFirst => (page.until.map(id), page.after.map(id)),
+            Order::OldestFirst => (page.after.map(next), page.until.map(next)),
+        };
+        self.from = self.from.max(from.unwrap_or(i64::MIN));
+        self.to = self.to.min(to.unwrap_or(i64::MAX));
+        self
     }
 
     /// The number before the first one in this order.
@@ -76,6 +78,18 @@ impl Span {
             Order::OldestFirst => self.from - 1,
         }
     }
+}
+
+/// The first number that a version of this time or later may have.
+pub(super) fn first_since(connection: &Connection, time: Timestamp) -> Outcome<Number> {
+    Ok(number(Span::of(connection, Some(time), None)?.from))
+}
+
+/// The time of the last version up to a number.
+pub(super) fn time_of(connection: &Connection, last: Number) -> Outcome<Option<Timestamp>> {
+    let sql = "SELECT observed_at FROM versions WHERE number <= ?1 ORDER BY number DESC LIMIT 1";
+    let at = connection.prepare_cached(sql)?.query_row([id(last)], |row| row.get(0)).optional()?;
+    at.map(values::time).transpose()
 }
 
 /// The first of these numbers that a version of this time or later has, or their end. It takes as many looks as the numbers have digits

@@ -169,7 +169,7 @@ impl Model {
             is_named && is_here && is_in(scope, object)
         };
         let any = |scope: &Scope| self.objects.values().any(|it| is_about(it, scope));
-        if scope.name.is_some() || scope.uid.is_some() {
+        if scope.name.is_some() || scope.uid.is_some() || scope.part.is_some() {
             return is_in(scope, event) || any(scope);
         }
         let here = Scope { kinds: Vec::new(), ..scope.clone() };
@@ -188,7 +188,7 @@ impl Model {
                 && filter
                     .manager
                     .as_ref()
-                    .is_none_or(|wanted| change.managers.iter().any(|it| it.manager == *wanted))
+                    .is_none_or(|wanted| change.managers.iter().any(|it| is_like(wanted, &it.manager)))
                 && (filter.paths.is_empty()
                     || filter.paths.iter().any(|wanted| {
                         let is_below =
@@ -221,6 +221,12 @@ impl Model {
             (Some(after), Order::OldestFirst) => record.number() > after,
         };
         found.retain(beyond);
+        let is_until = |record: &Record| match (page.until, page.order) {
+            (None, _) => true,
+            (Some(until), Order::NewestFirst) => record.number() >= until,
+            (Some(until), Order::OldestFirst) => record.number() <= until,
+        };
+        found.retain(is_until);
         let more = found.len() > page.limit;
         found.truncate(page.limit);
         (found, more)
@@ -323,4 +329,16 @@ fn is_in(scope: &Scope, object: &ObjectId) -> bool {
         && (scope.namespaces.is_empty() || scope.namespaces.iter().any(|it| it == namespace))
         && is(&scope.name, &object.name)
         && is(&scope.uid, &object.uid)
+        && scope.part.as_ref().is_none_or(|part| object.name.to_lowercase().contains(&part.to_lowercase()))
+}
+
+/// Whether a name matches a pattern, in which `*` stands for any characters.
+fn is_like(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == name,
+        Some((before, after)) => {
+            let Some(rest) = name.strip_prefix(before) else { return false };
+            (0..=rest.len()).any(|at| rest.is_char_boundary(at) && is_like(after, &rest[at..]))
+        }
+    }
 }

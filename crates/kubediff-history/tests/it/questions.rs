@@ -36,7 +36,7 @@ fn blamed(reader: &mut Reader, name: &str) -> String {
     let scope = Scope { name: Some(name.to_owned()), ..Scope::default() };
     let mut text = String::new();
     for incarnation in reader.incarnations(&scope).unwrap() {
-        let blame = reader.blame(&incarnation, &fields).unwrap();
+        let blame = reader.blame(&incarnation, None, &fields).unwrap();
         text += &format!(
             "{} ended {:?} middle {:?}\n",
             blame.object.uid, blame.ended_at, blame.starts_in_the_middle

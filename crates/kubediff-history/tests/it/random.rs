@@ -1,5 +1,6 @@
 //! Issue 12, history store: random operations against a naive model.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use fastrand::Rng;
@@ -238,6 +239,8 @@ impl Play {
             kinds: resources.into_iter().map(named).collect(),
             namespaces: some(&mut self.random, &["shop", "ops", "", "none"]),
             name: pick(&mut self.random, NAMES),
+            part: (self.random.u8(..6) == 0)
+                .then(|| self.random.choice(["A", "web", "b", "none"]).unwrap().to_owned()),
             uid: (self.random.u8(..8) == 0).then(|| format!("uid-{}", self.random.u64(..=self.uids))),
         }
     }
@@ -271,7 +274,7 @@ impl Play {
                 scope,
                 from: time(&mut self.random, self.clock),
                 to: time(&mut self.random, self.clock),
-                manager: pick(&mut self.random, MANAGERS),
+                manager: pick(&mut self.random, &["kubectl-edit", "helm", "kube*", "*e*", "k[u]*", "none*"]),
                 paths: (0..self.random.usize(..3))
                     .filter_map(|_| pick(&mut self.random, &["spec", "spec.replicas", "status", "none"]))
                     .collect(),
@@ -280,6 +283,10 @@ impl Play {
             };
             let limit = self.random.usize(1..60);
             let mut page = if self.random.bool() { Page::newest(limit) } else { Page::oldest(limit) };
+            if self.random.u8(..4) == 0 {
+                page = page.until(Number(self.random.u64(..=self.model.last + 1)));
+            }
+            self.compare_survey(reader, &filter, place);
             loop {
                 let found = reader.records(&filter, &page).unwrap();
                 let model = self.model.records(&filter, &page);
@@ -289,6 +296,52 @@ impl Play {
                     _ => break,
                 }
             }
+        }
+    }
+
+    /// Counts of a few parts of all time, and of what they are of.
+    fn compare_survey(&mut self, reader: &mut Reader, filter: &Filter, place: &str) {
+        let mut times: Vec<Timestamp> = (0..4).map(|_| at(self.random.i64(0..=self.clock))).collect();
+        times.sort_unstable();
+        times.dedup();
+        // Where a clock was set back, a number is no time.
+        if self.is_wrong {
+            return;
+        }
+        let survey = reader.survey(filter, &times).unwrap();
+        assert_eq!(survey.counted_since, None, "{place}");
+        assert_eq!(survey.parts.len() + 1, times.len(), "{place}");
+        let mut managers: BTreeMap<String, u64> = BTreeMap::new();
+        let mut all = 0;
+        for (part, ends) in survey.parts.iter().zip(times.windows(2)) {
+            let within = Filter {
+                from: Some(ends[0]),
+                to: Some(ends[1]),
+                gaps: false,
+                events: false,
+                ..filter.clone()
+            };
+            let (records, _) = self.model.records(&within, &Page::oldest(usize::MAX));
+            let of = |verbs: &[Verb]| {
+                let is_of = |it: &&Record| matches!(it, Record::Change(it) if verbs.contains(&it.verb));
+                records.iter().filter(is_of).count() as u64
+            };
+            let counts = (of(&[Verb::Added]), of(&[Verb::Updated, Verb::Recreated]), of(&[Verb::Deleted]));
+            assert_eq!((part.added, part.updated, part.deleted), counts, "{place}: {filter:?} {ends:?}");
+            all += part.total();
+            for record in &records {
+                let Record::Change(change) = record else { continue };
+                let names: BTreeSet<&String> = change.managers.iter().map(|it| &it.manager).collect();
+                names.into_iter().for_each(|name| *managers.entry(name.clone()).or_default() += 1);
+            }
+        }
+        let found: BTreeMap<String, u64> = survey.managers.iter().cloned().collect();
+        assert_eq!(found, managers, "{place}: {filter:?}");
+        for counts in [
+            survey.kinds.iter().map(|(_, count)| count).sum::<u64>(),
+            survey.namespaces.iter().map(|(_, count)| count).sum(),
+        ] {
+            assert_eq!(counts, all, "{place}: {filter:?}");
         }
     }
 

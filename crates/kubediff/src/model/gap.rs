@@ -51,6 +51,12 @@ impl Gap {
         Self { to: Some(to), ..self }
     }
 
+    /// The same, with the cluster's name.
+    #[must_use]
+    pub(crate) fn of_cluster(self, name: &str) -> Self {
+        Self { cluster: Some(name.to_owned()), ..self }
+    }
+
     /// The resources that were not watched, in a few words: their names where they are few, else how many.
     pub fn what(&self) -> String {
         /// More are counted.

@@ -8,7 +8,7 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use crate::show::render::Color;
 
-pub(super) use source::{DaemonName, SourceArgs};
+pub use source::{DaemonName, SourceArgs};
 
 const EXIT_CODES: &str = "Exit codes: 0 answered, 1 the history cannot be read or has nothing of that name, 2 the command line, a kind, a \
 path or a time cannot be understood, 3 the daemon cannot be asked, or its answer is incomplete.";

@@ -7,14 +7,11 @@ use serde_json::{Value, json};
 
 use super::args::{BlameArgs, BlameFormat};
 use super::error::QueryError;
-use super::fields::fields;
 use super::output::Output;
-use super::period::date_and_time;
-use super::{names, stored};
-use crate::model::lists::Lists;
+use crate::ask::period::date_and_time;
+use crate::ask::{AskError, authors, full_name, names};
 use crate::model::managers;
 use crate::model::path::PathPattern;
-use crate::model::schema::Schemas;
 use crate::show::render::painter::{CYAN, DIM, PLAIN, Painter};
 use crate::text::table::Table;
 use crate::text::terminal::{cut, escape, flow, say, width, wrap};
@@ -30,12 +27,9 @@ pub(super) fn run(args: &BlameArgs, now: &Zoned) -> Result<(), QueryError> {
     let pattern: Option<PathPattern> = args.path.as_deref().map(str::parse).transpose()?;
     let found = names::object(&mut reader, &args.target, args.namespace.as_deref(), zone)?;
     let Some(incarnation) = found.incarnations.last() else {
-        return Err(QueryError::Nothing(format!("the history has no {}", found.target)));
+        return Err(AskError::Nothing(format!("the history has no {}", found.target)).into());
     };
-    let schema = names::schema(&mut reader, &Schemas::default(), &incarnation.object, incarnation.ended_at)?;
-    let lists = Lists::of(&incarnation.object.gvk, schema.as_ref());
-    let fields_of = |object: &Value| fields(lists, object, pattern.as_ref());
-    let blame = reader.blame(incarnation, &fields_of)?;
+    let blame = authors(&mut reader, incarnation, None, pattern.as_ref())?;
     let mut output = Output::paged(args.screen, now);
     let shown = match args.output {
         BlameFormat::Json => output.json(&json!({
@@ -64,7 +58,7 @@ pub(super) fn run(args: &BlameArgs, now: &Zoned) -> Result<(), QueryError> {
 
 /// The lines before the fields.
 fn preamble(blame: &Blame, incarnations: usize, columns: Option<usize>, zone: &TimeZone) -> String {
-    let object = stored::full_name(&blame.object);
+    let object = full_name(&blame.object);
     let mut lines = Vec::new();
     if let Some(ended) = blame.ended_at {
         lines

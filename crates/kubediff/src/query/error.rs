@@ -3,34 +3,16 @@
 use std::io;
 use std::path::PathBuf;
 
-use super::instant::InvalidTime;
 use super::remote::DaemonError;
-use crate::InvalidNoise;
-use crate::changes::change::UnknownForm;
+use crate::ask::AskError;
 use crate::exit::Exit;
-use crate::model::path::InvalidPattern;
 
 /// A question without an answer.
 #[derive(Debug, thiserror::Error)]
 pub enum QueryError {
-    /// The history cannot be read.
+    /// The history does not answer it.
     #[error(transparent)]
-    History(#[from] kubediff_history::Error),
-    /// A time is malformed.
-    #[error(transparent)]
-    Time(#[from] InvalidTime),
-    /// A kind, name or version is malformed.
-    #[error(transparent)]
-    Name(#[from] UnknownName),
-    /// A path is malformed.
-    #[error(transparent)]
-    Path(#[from] InvalidPattern),
-    /// There is no such noise rule.
-    #[error(transparent)]
-    Noise(#[from] InvalidNoise),
-    /// The times contradict each other.
-    #[error("{0}")]
-    Period(String),
+    Ask(#[from] AskError),
     /// The key of the hashes cannot be used.
     #[error(transparent)]
     Key(crate::KeyFileError),
@@ -53,12 +35,6 @@ pub enum QueryError {
     /// The scrub cannot be done, or left to the daemon.
     #[error(transparent)]
     Order(crate::history::scrub::OrderError),
-    /// A newer kubediff has written what is asked for.
-    #[error(transparent)]
-    Form(#[from] UnknownForm),
-    /// The history has no such thing.
-    #[error("{0}")]
-    Nothing(String),
     /// The recording cannot be read.
     #[error("{0}")]
     Recording(String),
@@ -90,58 +66,17 @@ pub enum QueryError {
     Output(#[from] io::Error),
 }
 
-/// A misunderstood name.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum UnknownName {
-    /// No such kind is known.
-    #[error("there is no resource `{kind}`: it is not built in, and the history has {seen}")]
-    Kind {
-        /// The text.
-        kind: String,
-        /// The resources that the history has.
-        seen: String,
-    },
-    /// The text cannot be read.
-    #[error("`{0}` is neither a kind nor an object; write KIND or KIND/NAME, such as deploy or deploy/cart")]
-    Malformed(String),
-    /// A name is missing.
-    #[error("`{0}` is not one object; write KIND/NAME, such as deploy/cart")]
-    NoName(String),
-    /// Several objects have this name.
-    #[error("{object} exists several times: as {places}; name one, with its group or with -n")]
-    Ambiguous {
-        /// The object.
-        object: String,
-        /// Which there are.
-        places: String,
-    },
-    /// A version is malformed.
-    #[error(
-        "`{0}` is no version; write KIND/NAME@#812 with a number that `kubediff log` shows, KIND/NAME@55213 with a \
-         resourceVersion, or KIND/NAME@TIME, such as deploy/cart@-2h"
-    )]
-    Revision(String),
-}
-
 impl QueryError {
     /// How the program ends with this.
     pub fn exit(&self) -> Exit {
         match self {
-            Self::Time(_)
-            | Self::Name(_)
-            | Self::Path(_)
-            | Self::Noise(_)
-            | Self::Period(_)
-            | Self::ShortValue
-            | Self::NoSource
-            | Self::NoDaemon => Exit::Usage,
-            Self::History(_)
+            Self::ShortValue | Self::NoSource | Self::NoDaemon => Exit::Usage,
+            Self::Ask(error) if error.is_of_the_question() => Exit::Usage,
+            Self::Ask(_)
             | Self::Key(_)
             | Self::Value { .. }
             | Self::Order(_)
             | Self::NoKey(_)
-            | Self::Form(_)
-            | Self::Nothing(_)
             | Self::Recording(_)
             | Self::Unsound(_)
             | Self::Elsewhere(_)
@@ -150,6 +85,26 @@ impl QueryError {
         }
     }
 }
+
+/// What the layers below say is of the question, or of the history.
+macro_rules! asked {
+    ($($error:ty),*) => {
+        $(impl From<$error> for QueryError {
+            fn from(error: $error) -> Self {
+                Self::Ask(error.into())
+            }
+        })*
+    };
+}
+
+asked!(
+    kubediff_history::Error,
+    crate::ask::InvalidTime,
+    crate::ask::UnknownName,
+    crate::InvalidNoise,
+    crate::InvalidPattern,
+    crate::changes::change::UnknownForm
+);
 
 impl From<DaemonError> for QueryError {
     fn from(error: DaemonError) -> Self {

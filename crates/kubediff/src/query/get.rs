@@ -2,21 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::sync::Arc;
 use std::time::SystemTime;
 
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
-use kube_table::{Columns, Resource, Table as Printer, builtin};
+use kube_table::Table as Printer;
 use kubediff_history::{Gvk, ObjectId, Present, Reader, Scope, Version};
 
 use super::args::{GetArgs, ObjectFormat};
 use super::error::QueryError;
-use super::instant::instant;
-use super::names::{Target, definition};
 use super::output::Output;
-use super::period::{covered, date_and_time, doubts, nothing};
-use super::stored;
+use crate::ask::instant::instant;
+use crate::ask::names::Target;
+use crate::ask::period::{covered, date_and_time, doubts, nothing};
+use crate::ask::{self, AskError, resource, shown as manifest};
 use crate::show::render::{json_pretty, yaml};
 use crate::text::table::Table;
 use crate::text::terminal::{escape, say};
@@ -29,7 +28,7 @@ pub(super) fn run(args: &GetArgs, now: &Zoned) -> Result<(), QueryError> {
     let zone = now.time_zone();
     let at = args.at.as_deref().map(|text| instant(text, now)).transpose()?;
     if at.is_some_and(|at| at > now.timestamp()) {
-        return Err(QueryError::Period("--at is in the future: nothing is known of it".to_owned()));
+        return Err(AskError::Period("--at is in the future: nothing is known of it".to_owned()).into());
     }
     let target = Target::read(&mut reader, &args.target, args.namespaces.one())?;
     // As kubectl does: one kind after the other.
@@ -41,7 +40,7 @@ pub(super) fn run(args: &GetArgs, now: &Zoned) -> Result<(), QueryError> {
     let count: usize = objects.iter().map(Present::len).sum();
     let when = at.map(|at| format!(" at {}", date_and_time(at, zone))).unwrap_or_default();
     if count == 0 && target.scope.name.is_some() {
-        return Err(absent(&mut reader, &target, at, zone));
+        return Err(absent(&mut reader, &target, at, zone).into());
     }
     let mut answer = Answer { reader: &mut reader, objects: &objects, at, output: Output::whole() };
     match args.output {
@@ -61,7 +60,7 @@ pub(super) fn run(args: &GetArgs, now: &Zoned) -> Result<(), QueryError> {
 }
 
 /// Why an object is not there, as far as the history knows.
-fn absent(reader: &mut Reader, target: &Target, at: Option<Timestamp>, zone: &TimeZone) -> QueryError {
+fn absent(reader: &mut Reader, target: &Target, at: Option<Timestamp>, zone: &TimeZone) -> AskError {
     let incarnations = match reader.incarnations(&target.scope) {
         Ok(incarnations) => incarnations,
         Err(error) => return error.into(),
@@ -119,7 +118,7 @@ impl Answer<'_> {
     /// One object, or a list as kubectl makes it.
     fn manifests(&mut self, args: &GetArgs, count: usize, has_name: bool) -> Result<(), QueryError> {
         let text = |version: &Version| {
-            let object = stored::shown(version, args.show_managed_fields);
+            let object = manifest(version, args.show_managed_fields);
             if args.output == ObjectFormat::Yaml { yaml(&object) } else { json_pretty(&object) }
         };
         if has_name && count == 1 {
@@ -165,7 +164,7 @@ impl Answer<'_> {
                     new.insert((printer, rows))
                 }
             };
-            let mut cells = printer.row(&stored::object(version), SystemTime::from(at.unwrap_or(now)));
+            let mut cells = printer.row(&ask::object(version), SystemTime::from(at.unwrap_or(now)));
             // As kubectl does, so that each name can be typed again.
             if let Some(cell) = cells.first_mut().filter(|_| has_kinds) {
                 *cell = name(version);
@@ -225,39 +224,4 @@ fn shown(cell: &str) -> String {
     let first = cell.split(['\n', '\r', '\u{c}']).next().unwrap_or_default();
     let more = if first.len() < cell.len() { "..." } else { "" };
     format!("{}{more}", escape(first))
-}
-
-/// The resource whose columns a kind has: a built-in one, or as its definition declared it at that time.
-fn resource(
-    reader: &mut Reader,
-    gvk: &Gvk,
-    plural: &str,
-    at: Option<Timestamp>,
-) -> Result<Arc<Resource>, QueryError> {
-    let is_it = |resource: &Resource| *resource.group == *gvk.group && *resource.plural == *plural;
-    if let Some(found) = builtin::resources().into_iter().find(|resource| is_it(resource)) {
-        return Ok(found);
-    }
-    let declared = match definition(reader, gvk, plural, at)? {
-        Some(definition) => Resource::defined_by(&definition),
-        None => Vec::new(),
-    };
-    let of_version = declared.into_iter().find(|resource| *resource.version == *gvk.version);
-    Ok(Arc::new(of_version.unwrap_or_else(|| Resource {
-        group: gvk.group.as_str().into(),
-        version: gvk.version.as_str().into(),
-        plural: plural.into(),
-        singular: gvk.kind.to_lowercase().into(),
-        kind: gvk.kind.as_str().into(),
-        list_kind: format!("{}List", gvk.kind).into(),
-        namespaced: true,
-        short_names: Vec::new(),
-        categories: Vec::new(),
-        verbs: Vec::new(),
-        subresources: Vec::new(),
-        selectable: Vec::new(),
-        columns: Columns::BuiltIn,
-        typed_items: true,
-        stored_version: None,
-    })))
 }

@@ -9,8 +9,8 @@ use kubediff_history::{Batch, Filter, History, Page, Reader, Record, Scope as Ob
 
 use super::args::ScrubArgs;
 use super::error::QueryError;
-use super::names::Target;
 use super::output::Output;
+use crate::ask::names::Target;
 use crate::history::notes;
 use crate::history::scrub::{CAUSE, Order};
 use crate::model::path::PathPattern;

@@ -7,12 +7,11 @@ use serde_json::json;
 use super::args::{ShowRevisionArgs, VersionFormat};
 use super::error::QueryError;
 use super::output::Output;
-use super::period::{covered, date_and_time, nothing};
-use super::{names, stored};
 use crate::Change;
+use crate::ask::period::{covered, date_and_time, nothing};
+use crate::ask::{AskError, full_name, names, object, shown};
 use crate::show::render::yaml;
 use crate::text::terminal::{escape, say};
-use stored::full_name;
 
 pub(super) fn run(args: &ShowRevisionArgs, now: &Zoned) -> Result<(), QueryError> {
     let mut reader = args.source.open()?;
@@ -38,7 +37,7 @@ pub(super) fn run(args: &ShowRevisionArgs, now: &Zoned) -> Result<(), QueryError
 fn numbered(reader: &mut Reader, number: Number, now: &Zoned) -> Result<Version, QueryError> {
     match reader.version_of(number)? {
         Some(version) => Ok(version),
-        None => Err(nothing(reader, format!("the history has no change #{number}"), now.time_zone())),
+        None => Err(nothing(reader, format!("the history has no change #{number}"), now.time_zone()).into()),
     }
 }
 
@@ -64,9 +63,10 @@ fn find(reader: &mut Reader, args: &ShowRevisionArgs, now: &Zoned) -> Result<Ver
     };
     let target = found.target;
     let covered = covered(reader, now.time_zone())?;
-    Err(QueryError::Nothing(format!(
+    Err(AskError::Nothing(format!(
         "the history has no {what} of {target}; `kubediff log {object}` shows what it has; {covered}"
-    )))
+    ))
+    .into())
 }
 
 fn show(
@@ -75,13 +75,13 @@ fn show(
     args: &ShowRevisionArgs,
     now: &Zoned,
 ) -> Result<(), QueryError> {
-    let object = stored::shown(version, args.show_managed_fields);
+    let manifest = shown(version, args.show_managed_fields);
     match args.output {
-        VersionFormat::Yaml => return Ok(output.text(&yaml(&object)?)?),
+        VersionFormat::Yaml => return Ok(output.text(&yaml(&manifest)?)?),
         VersionFormat::Json => {
             return Ok(output.json(&json!({
                 "number": version.number, "rv": version.rv, "observed_at": version.observed_at,
-                "change": version.change, "object": object,
+                "change": version.change, "object": manifest,
             }))?);
         }
         VersionFormat::Text => {}
@@ -89,7 +89,7 @@ fn show(
     match &version.change {
         Some(record) => {
             let mut change = Change::of_record(ChangeRecord { cluster: None, ..(**record).clone() })?;
-            change.new = Some(stored::object(version));
+            change.new = Some(object(version));
             output.text(&output.renderer.text(&change))?;
         }
         None => {
@@ -100,5 +100,5 @@ fn show(
         }
     }
     output.text("\n")?;
-    Ok(output.text(&yaml(&object)?)?)
+    Ok(output.text(&yaml(&manifest)?)?)
 }

@@ -15,7 +15,7 @@ pub(super) const FILE: &str = "KUBEDIFF_HISTORY";
 
 impl SourceArgs {
     /// The file that is read.
-    pub(super) fn file(&self) -> Result<PathBuf, QueryError> {
+    pub(crate) fn file(&self) -> Result<PathBuf, QueryError> {
         if self.daemon.is_none() && *self.cluster != ClusterArgs::default() {
             return Err(QueryError::NoDaemon);
         }

@@ -20,9 +20,9 @@ use crate::text::terminal::{is_unsafe, shorten, width, wrap};
 use painter::{DIM, Painter};
 
 mod differences;
-mod event;
+pub(crate) mod event;
 mod gap;
-mod header;
+pub(crate) mod header;
 pub(crate) mod painter;
 mod story;
 

@@ -168,6 +168,34 @@ pub(super) fn pod(object: &Value) -> PodState {
     state
 }
 
+/// How far a pod is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PodStage {
+    /// It has no node, or its containers are being made.
+    Pending,
+    /// Its containers run, and it is not ready.
+    Running,
+    /// It is ready, or has done its work.
+    Ready,
+    /// It fails.
+    Trouble(Trouble),
+    /// It is being deleted.
+    Terminating,
+}
+
+/// The node of a pod, and how far the pod is.
+pub fn stage(object: &Value) -> (Option<String>, PodStage) {
+    let state = pod(object);
+    let stage = match (state.is_terminating, state.trouble, state.is_ready) {
+        (true, _, _) => PodStage::Terminating,
+        (_, Some(trouble), _) => PodStage::Trouble(trouble),
+        (_, _, true) => PodStage::Ready,
+        _ if text(object, "/status/phase") == "Running" => PodStage::Running,
+        _ => PodStage::Pending,
+    };
+    (state.node, stage)
+}
+
 fn waiting(reason: &str) -> Option<Trouble> {
     Some(match reason {
         "CrashLoopBackOff" => Trouble::Crash,

@@ -135,13 +135,23 @@ fn of_trouble(trouble: Trouble, pods: &[&Pod]) -> String {
     };
     match trouble {
         Trouble::Crash if restarts.is_empty() => "failed".to_owned(),
-        Trouble::Crash => format!("crash-looped{restarts}"),
-        Trouble::OutOfMemory => format!("ran out of memory{restarts}"),
-        Trouble::Image => "could not pull an image".to_owned(),
-        Trouble::Container => "could not start a container".to_owned(),
-        Trouble::Unschedulable => "found no node".to_owned(),
-        Trouble::Evicted => "evicted".to_owned(),
-        Trouble::Failed => "failed".to_owned(),
+        Trouble::Crash | Trouble::OutOfMemory => format!("{}{restarts}", trouble.words()),
+        trouble => trouble.words().to_owned(),
+    }
+}
+
+impl Trouble {
+    /// What a pod with it did: `crash-looped`.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Crash => "crash-looped",
+            Self::OutOfMemory => "ran out of memory",
+            Self::Image => "could not pull an image",
+            Self::Container => "could not start a container",
+            Self::Unschedulable => "found no node",
+            Self::Evicted => "evicted",
+            Self::Failed => "failed",
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use anstyle::Style;
 use jiff::Timestamp;
+use kubediff_history::ChangeRecord;
 
 use super::painter::{BOLD, DIM, GREEN, MAGENTA, PLAIN, Painter, RED, YELLOW};
 use super::{INDENT, Renderer};
@@ -104,7 +105,7 @@ fn object(renderer: &Renderer, change: &Change, out: &mut Painter) -> usize {
     texts.iter().map(|text| width(&escape(text))).sum::<usize>() + 4
 }
 
-fn mark(verb: Verb) -> (&'static str, Style) {
+pub(crate) fn mark(verb: Verb) -> (&'static str, Style) {
     match verb {
         Verb::Added => ("+", GREEN),
         Verb::Updated => ("~", YELLOW),
@@ -116,33 +117,41 @@ fn mark(verb: Verb) -> (&'static str, Style) {
 /// `updated by kubectl-edit, seen in a list`.
 fn circumstances(change: &Change) -> String {
     let mut text = change.verb.as_str().to_owned();
-    let is_unknown = change.managers.is_empty();
+    if let Some((by, names)) = authors(change) {
+        let _ = write!(text, "{by}{names}");
+    }
+    for way in ways(change) {
+        let _ = write!(text, ", {way}");
+    }
+    text
+}
+
+/// The managers of a change, behind the words for how sure that is: `(" by ", "kubectl-edit, helm")`.
+pub(crate) fn authors<D>(change: &ChangeRecord<D>) -> Option<(&'static str, String)> {
     let mut names: Vec<String> = Vec::new();
     for name in change.managers.iter().chain(&change.owners).map(managers::name) {
         if !names.contains(&name) {
             names.push(name);
         }
     }
-    if !names.is_empty() {
-        let by = match is_unknown {
-            true => " by unknown; what was removed was owned by",
-            false if change.managers.iter().all(|manager| manager.probable) => ", probably by",
-            false => " by",
-        };
-        let more = names.len().saturating_sub(3);
-        names.truncate(3);
-        let _ = write!(text, "{by} {}", names.join(", "));
-        if more > 0 {
-            let _ = write!(text, " and {more} more");
-        }
-    }
-    if change.merged > 1 {
-        let _ = write!(text, ", {} changes merged", change.merged);
-    }
-    match change.origin {
-        Origin::Watch => {}
-        Origin::List => text.push_str(", seen in a list"),
-        Origin::Restart => text.push_str(", while kubediff did not run"),
-    }
-    text
+    let by = match change.managers.is_empty() {
+        true => " by unknown; what was removed was owned by ",
+        false if change.managers.iter().all(|manager| manager.probable) => ", probably by ",
+        false => " by ",
+    };
+    let more = names.len().saturating_sub(3);
+    names.truncate(3);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!names.is_empty()).then(|| (by, names.join(", ") + &more))
+}
+
+/// How a change was seen, where that is not a watch's event.
+pub(crate) fn ways<D>(change: &ChangeRecord<D>) -> Vec<String> {
+    let merged = (change.merged > 1).then(|| format!("{} changes merged", change.merged));
+    let origin = match change.origin {
+        Origin::Watch => None,
+        Origin::List => Some("seen in a list".to_owned()),
+        Origin::Restart => Some("while kubediff did not run".to_owned()),
+    };
+    merged.into_iter().chain(origin).collect()
 }

@@ -2,10 +2,9 @@
 
 use kubediff_history::ChangeRecord;
 
-use super::header::beginning;
+use super::header::{authors, beginning};
 use super::painter::{BOLD, CYAN, DIM, PLAIN, Painter, RED};
 use super::{INDENT, Renderer};
-use crate::model::managers;
 use crate::story::{Story, Verdict};
 use crate::text::terminal::wrap;
 
@@ -24,10 +23,7 @@ pub(super) fn story(
         Some(namespace) => format!("{namespace}/{}", object.name),
         None => object.name.clone(),
     };
-    let mut names: Vec<String> = root.iter().flat_map(|root| &root.managers).map(managers::name).collect();
-    names.dedup();
-    names.truncate(3);
-    let by = if names.is_empty() { String::new() } else { format!("by {}, ", names.join(", ")) };
+    let by = root.and_then(authors).map(|(_, names)| format!("by {names}, ")).unwrap_or_default();
     let phrases = story.words(root.map(|root| root.summary.as_str()));
 
     let mut out = Painter::default();

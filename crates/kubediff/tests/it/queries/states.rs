@@ -355,7 +355,7 @@ fn the_net_difference_is_shown() {
             expect![[r#"
                 2026-03-01 14:07:00  ~ configmaps shop/app  (updated by kubectl-edit) #9
                     ~ data["app.yaml"]#log.level: info → debug
-                kubediff: the history of 1 object begins after --from: compared with the first known state
+                kubediff: the history of 1 object begins after the earlier time: compared with the first known state
                 kubediff: the history is complete since 2026-03-01 13:59:00 only: objects deleted before are missing, and states may be older
             "#]],
         ),

@@ -7,20 +7,20 @@ use kube_table::{Resource, builtin};
 use kubediff_history::{Gvk, KindName, ObjectId, Reader, Scope};
 use serde_json::Value;
 
+use crate::ask::error::{AskError, UnknownName};
 use crate::model::schema::{KindSchema, Schemas};
-use crate::query::error::{QueryError, UnknownName};
 
 /// A kind, as the history looks for it.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Kind {
-    pub(super) group: String,
-    pub(super) plural: String,
-    pub(super) namespaced: bool,
+pub(crate) struct Kind {
+    pub(crate) group: String,
+    pub(crate) plural: String,
+    pub(crate) namespaced: bool,
 }
 
 /// The kind that `word` means: a plural or singular name, a kind, or a short name, in upper or lower case. A built-in one
 /// goes before a custom one, and one that the history has objects of before others.
-pub(super) fn kind(reader: &mut Reader, word: &str, group: Option<&str>) -> Result<Kind, QueryError> {
+pub(crate) fn kind(reader: &mut Reader, word: &str, group: Option<&str>) -> Result<Kind, AskError> {
     let resources = builtin::resources();
     if let Some(found) = resources.iter().find(|resource| is_called(resource, word, group)) {
         return Ok(Kind::of(found));
@@ -67,30 +67,30 @@ fn is_called(resource: &Resource, word: &str, group: Option<&str>) -> bool {
 }
 
 /// The custom resources that the history has definitions of.
-fn definitions(reader: &mut Reader) -> Result<Vec<Resource>, QueryError> {
+fn definitions(reader: &mut Reader) -> Result<Vec<Resource>, AskError> {
     let state = reader.state(&of_definitions(None), None)?;
     Ok(state.iter().flat_map(|version| Resource::defined_by(&version.body.value())).collect())
 }
 
 /// The definition of a custom resource at a time, if the history has it.
-pub(in crate::query) fn definition(
+pub(crate) fn definition(
     reader: &mut Reader,
     gvk: &Gvk,
     plural: &str,
     at: Option<Timestamp>,
-) -> Result<Option<Value>, QueryError> {
+) -> Result<Option<Value>, AskError> {
     let name = format!("{plural}.{}", gvk.group);
     let state = reader.state(&of_definitions(Some(name)), at)?;
     Ok(state.first().map(|version| version.body.value()))
 }
 
 /// The schema of an object's kind, as its definition was at a time. Built-in kinds have none in a history.
-pub(in crate::query) fn schema(
+pub(crate) fn schema(
     reader: &mut Reader,
     schemas: &Schemas,
     object: &ObjectId,
     at: Option<Timestamp>,
-) -> Result<Option<KindSchema>, QueryError> {
+) -> Result<Option<KindSchema>, AskError> {
     let gvk = &object.gvk;
     if schemas.of(gvk).is_none()
         && let Some(definition) = definition(reader, gvk, &object.resource, at)?

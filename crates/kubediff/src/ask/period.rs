@@ -4,31 +4,31 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, Zoned};
 use kubediff_history::{Page, Reader, Scope};
 
-use super::error::QueryError;
+use super::error::AskError;
 use super::instant::instant;
 use crate::follow::Within;
 use crate::history::notes::{LEFT_OUT, OPEN, WATCHED_UNTIL, WITHIN, left};
 
 /// `2026-11-23 14:05:00`, in the time zone of the person who asks.
-pub(super) fn date_and_time(at: Timestamp, zone: &TimeZone) -> String {
+pub(crate) fn date_and_time(at: Timestamp, zone: &TimeZone) -> String {
     at.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
 /// A part of the past: from a time on, before a time.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Period {
-    pub(super) from: Option<Timestamp>,
-    pub(super) to: Option<Timestamp>,
+pub(crate) struct Period {
+    pub(crate) from: Option<Timestamp>,
+    pub(crate) to: Option<Timestamp>,
 }
 
 impl Period {
-    pub(super) fn read(from: Option<&str>, to: Option<&str>, now: &Zoned) -> Result<Self, QueryError> {
+    pub(crate) fn read(from: Option<&str>, to: Option<&str>, now: &Zoned) -> Result<Self, AskError> {
         let time = |text: Option<&str>| text.map(|text| instant(text, now)).transpose();
         let period = Self { from: time(from)?, to: time(to)? };
         match (period.from, period.to) {
             (Some(from), Some(to)) if from > to => {
                 let (from, to) = (date_and_time(from, now.time_zone()), date_and_time(to, now.time_zone()));
-                Err(QueryError::Period(format!(
+                Err(AskError::Period(format!(
                     "the time from {from} to {to} is empty: it ends before it begins"
                 )))
             }
@@ -37,7 +37,7 @@ impl Period {
     }
 
     /// ` since 14:05 before 15:05`, or nothing.
-    pub(super) fn words(&self, zone: &TimeZone) -> String {
+    pub(crate) fn words(&self, zone: &TimeZone) -> String {
         let from = self.from.map(|from| format!(" since {}", date_and_time(from, zone)));
         let to = self.to.map(|to| format!(" before {}", date_and_time(to, zone)));
         from.unwrap_or_default() + &to.unwrap_or_default()
@@ -45,7 +45,7 @@ impl Period {
 }
 
 /// `the history covers 2026-11-23 13:59:00 to 2026-11-23 14:15:00`.
-pub(super) fn covered(reader: &mut Reader, zone: &TimeZone) -> Result<String, QueryError> {
+pub(crate) fn covered(reader: &mut Reader, zone: &TimeZone) -> Result<String, AskError> {
     Ok(match (reader.complete_since()?, end(reader)?) {
         (Some(from), Some(to)) => {
             format!("the history covers {} to {}", date_and_time(from, zone), date_and_time(to, zone))
@@ -55,26 +55,26 @@ pub(super) fn covered(reader: &mut Reader, zone: &TimeZone) -> Result<String, Qu
 }
 
 /// Says what is missing, and what time the history covers.
-pub(super) fn nothing(reader: &mut Reader, what: String, zone: &TimeZone) -> QueryError {
+pub(crate) fn nothing(reader: &mut Reader, what: String, zone: &TimeZone) -> AskError {
     match covered(reader, zone) {
-        Ok(covered) => QueryError::Nothing(format!("{what}; {covered}")),
+        Ok(covered) => AskError::Nothing(format!("{what}; {covered}")),
         Err(error) => error,
     }
 }
 
 /// Until when the history knows what happened.
-pub(super) fn end(reader: &mut Reader) -> Result<Option<Timestamp>, QueryError> {
+pub(crate) fn end(reader: &mut Reader) -> Result<Option<Timestamp>, AskError> {
     let watched_until = reader.notes()?.get(WATCHED_UNTIL).and_then(|time| time.parse().ok());
     Ok(watched_until.max(reader.last()?.map(|(_, at)| at)))
 }
 
 /// The doubts about the state at a time, in sentences.
-pub(super) fn doubts(
+pub(crate) fn doubts(
     reader: &mut Reader,
     scope: &Scope,
     at: Timestamp,
     zone: &TimeZone,
-) -> Result<Vec<String>, QueryError> {
+) -> Result<Vec<String>, AskError> {
     /// How long after the last sign of life nobody needs to be told that time has passed.
     const SOON: SignedDuration = SignedDuration::from_secs(60);
     let mut doubts = Vec::new();
@@ -108,22 +108,22 @@ pub(super) fn doubts(
 }
 
 /// Whether Events of this time or later were removed, in a sentence.
-pub(super) fn events_removed(
+pub(crate) fn events_removed(
     reader: &mut Reader,
     from: Option<Timestamp>,
     zone: &TimeZone,
-) -> Result<Option<String>, QueryError> {
+) -> Result<Option<String>, AskError> {
     let since = reader.events_since()?.filter(|since| from.is_none_or(|from| from < *since));
     Ok(since.map(|since| format!("Events before {} were removed", date_and_time(since, zone))))
 }
 
 /// The objects of a scope that are not watched at a time, in sentences.
-pub(super) fn unwatched(
+pub(crate) fn unwatched(
     reader: &mut Reader,
     scope: &Scope,
     at: Timestamp,
     zone: &TimeZone,
-) -> Result<Vec<String>, QueryError> {
+) -> Result<Vec<String>, AskError> {
     let (notes, positions) = (reader.notes()?, reader.positions()?);
     let mut unwatched = Vec::new();
     let kinds: Vec<String> = scope.kinds.iter().map(ToString::to_string).collect();

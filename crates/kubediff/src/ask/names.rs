@@ -9,17 +9,17 @@ use jiff::Zoned;
 use jiff::tz::TimeZone;
 use kubediff_history::{At, Incarnation, KindName, Number, Reader, Scope};
 
-use super::error::{QueryError, UnknownName};
+use super::error::{AskError, UnknownName};
 use super::instant::instant;
 use super::period::nothing;
 use kinds::kind;
 
-pub(super) use kinds::{definition, schema};
+pub(crate) use kinds::{definition, schema};
 
 /// The subject of a question: everything, some kinds, or objects of one name, perhaps of one namespace only.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Target {
-    pub(super) scope: Scope,
+pub(crate) struct Target {
+    pub(crate) scope: Scope,
     /// The namespace, where a kind of them has one.
     namespace: Option<String>,
 }
@@ -27,11 +27,11 @@ pub(super) struct Target {
 impl Target {
     /// The target that is written as `words` (`deploy`, `deploy,sts`, `deploy/cart`, `deploy cart`; everything without any), in this
     /// namespace or in all of them.
-    pub(super) fn read(
+    pub(crate) fn read(
         reader: &mut Reader,
         words: &[String],
         namespace: Option<&str>,
-    ) -> Result<Self, QueryError> {
+    ) -> Result<Self, AskError> {
         let mut namespaces: BTreeSet<&str> = namespace.into_iter().collect();
         let mut scope = Scope::default();
         let text = words.join("/");
@@ -57,7 +57,7 @@ impl Target {
     }
 
     /// ` of deployments.apps`, ` in namespace shop`; nothing for everything.
-    pub(super) fn of_it(&self) -> String {
+    pub(crate) fn of_it(&self) -> String {
         match self.scope.kinds.is_empty() {
             false => format!(" of {self}"),
             true => self.place(),
@@ -70,7 +70,7 @@ impl Target {
     }
 
     /// Whether it is the Events alone, of which there are no changes.
-    pub(super) fn is_of_events(&self) -> bool {
+    pub(crate) fn is_of_events(&self) -> bool {
         matches!(&*self.scope.kinds, [kind] if kind.to_string() == "events")
     }
 }
@@ -134,19 +134,19 @@ fn is_version(text: &str) -> bool {
 }
 
 /// One object: its incarnations, the latest last.
-pub(super) struct Found {
-    pub(super) target: Target,
+pub(crate) struct Found {
+    pub(crate) target: Target,
     /// At least one.
-    pub(super) incarnations: Vec<Incarnation>,
+    pub(crate) incarnations: Vec<Incarnation>,
 }
 
 /// The one object that is written as `words`.
-pub(super) fn object(
+pub(crate) fn object(
     reader: &mut Reader,
     words: &[String],
     namespace: Option<&str>,
     zone: &TimeZone,
-) -> Result<Found, QueryError> {
+) -> Result<Found, AskError> {
     let target = Target::read(reader, words, namespace)?;
     if target.scope.name.is_none() || target.scope.kinds.len() > 1 {
         return Err(UnknownName::NoName(words.join("/")).into());
@@ -174,7 +174,7 @@ pub(super) fn object(
 }
 
 /// The version that is written after the `@`.
-pub(super) fn revision(text: &str, now: &Zoned) -> Result<At, UnknownName> {
+pub(crate) fn revision(text: &str, now: &Zoned) -> Result<At, UnknownName> {
     let malformed = || UnknownName::Revision(text.to_owned());
     if let Some(number) = text.strip_prefix('#') {
         return number.parse().map(|number| At::Number(Number(number))).map_err(|_| malformed());

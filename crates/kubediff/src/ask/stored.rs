@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::Redacted;
 
 /// The object of a version, with its kind.
-pub(super) fn object(version: &Version) -> Redacted<Value> {
+pub(crate) fn object(version: &Version) -> Redacted<Value> {
     let mut object = version.body.value();
     name_kind(&mut object, &version.object.gvk);
     // A history takes redacted objects only.
@@ -14,7 +14,7 @@ pub(super) fn object(version: &Version) -> Redacted<Value> {
 }
 
 /// `deployments.apps shop/cart`.
-pub(super) fn full_name(object: &ObjectId) -> String {
+pub(crate) fn full_name(object: &ObjectId) -> String {
     let resource = object.qualified_resource();
     match &object.namespace {
         Some(namespace) => format!("{resource} {namespace}/{}", object.name),
@@ -23,7 +23,7 @@ pub(super) fn full_name(object: &ObjectId) -> String {
 }
 
 /// The object of a version for people who want to read or apply it.
-pub(super) fn shown(version: &Version, managed_fields: bool) -> Value {
+pub(crate) fn shown(version: &Version, managed_fields: bool) -> Value {
     let mut object = object(version).into_inner();
     if !managed_fields && let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.remove("managedFields");

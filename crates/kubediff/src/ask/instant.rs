@@ -13,7 +13,7 @@ pub struct InvalidTime(String);
 
 /// The time that `text` means at `now`, in the time zone of `now` unless it names one. A date is its midnight; a time of
 /// day is the last one.
-pub(super) fn instant(text: &str, now: &Zoned) -> Result<Timestamp, InvalidTime> {
+pub(crate) fn instant(text: &str, now: &Zoned) -> Result<Timestamp, InvalidTime> {
     let text = text.trim();
     parse(text, now).ok_or_else(|| InvalidTime(text.to_owned()))
 }

@@ -1,0 +1,178 @@
+//! Counts changes by time, kind, namespace and manager.
+
+use std::collections::BTreeMap;
+use std::hash::Hash;
+
+use jiff::Timestamp;
+use rusqlite::{Connection, params_from_iter};
+
+use super::candidates::{Candidates, Named};
+use super::chosen::Chosen;
+use super::conditions::Conditions;
+use super::fault::Outcome;
+use super::times::{Span, time_of};
+use super::values::number;
+use crate::filter::{Filter, KindName, Order, Page, Scope};
+use crate::survey::{Counts, Survey};
+
+/// Changes that are counted one by one.
+const MOST: usize = 20_000;
+/// The numbers in which the changes of managers are looked for.
+const SPAN: i64 = 200_000;
+
+/// A counted change.
+struct Counted {
+    number: i64,
+    verb: i64,
+    kind: i64,
+    namespace: i64,
+}
+
+/// The survey of a filter in the parts between these times. The filter's own times are not looked at, nor are gaps and Events.
+pub(super) fn survey(connection: &Connection, filter: &Filter, times: &[Timestamp]) -> Outcome<Survey> {
+    let mut survey =
+        Survey { parts: vec![Counts::default(); times.len().saturating_sub(1)], ..Survey::default() };
+    let (Some(first), Some(last)) = (times.first(), times.last()) else { return Ok(survey) };
+    let filter = Filter { from: Some(*first), to: Some(*last), events: false, gaps: false, ..filter.clone() };
+    let mut starts = Vec::new();
+    for time in times {
+        starts.push(Span::of(connection, None, Some(*time))?.to);
+    }
+    let counted = counted(connection, &filter)?;
+    for it in &counted {
+        let place = starts.partition_point(|start| *start <= it.number);
+        let Some(part) = place.checked_sub(1).and_then(|at| survey.parts.get_mut(at)) else { continue };
+        match it.verb {
+            1 => part.added += 1,
+            3 => part.deleted += 1,
+            _ => part.updated += 1,
+        }
+    }
+    let oldest = counted.last().map_or(i64::MAX, |it| it.number);
+    if counted.len() == MOST {
+        survey.counted_since = time_of(connection, number(oldest))?;
+        let is_of_all =
+            filter.scope == Scope::default() && filter.verbs.is_empty() && filter.paths.is_empty();
+        if is_of_all && filter.manager.is_none() {
+            for (part, ends) in survey.parts.iter_mut().zip(starts.windows(2)) {
+                if let [from, to] = ends {
+                    part.others = (*to.min(&oldest) - from).max(0).unsigned_abs();
+                }
+            }
+        }
+    }
+    let kinds = most(counted.iter().map(|it| it.kind));
+    let resources: BTreeMap<i64, KindName> =
+        names(connection, "SELECT id, api_group, plural FROM kinds", |row| {
+            Ok(KindName { group: Some(row.get(1)?), resource: row.get(2)? })
+        })?;
+    // One resource may have been seen in several versions.
+    let mut by_name: Vec<(KindName, u64)> = Vec::new();
+    for (name, count) in
+        kinds.into_iter().filter_map(|(id, count)| Some((resources.get(&id)?.clone(), count)))
+    {
+        match by_name.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, known)) => *known += count,
+            None => by_name.push((name, count)),
+        }
+    }
+    survey.kinds = by_name;
+    let namespaces = most(counted.iter().map(|it| it.namespace));
+    let places = names(connection, "SELECT id, name FROM namespaces", |row| row.get::<_, String>(1))?;
+    let name = |id: i64| if id == 0 { Some(String::new()) } else { places.get(&id).cloned() };
+    survey.namespaces = namespaces.into_iter().filter_map(|(id, count)| Some((name(id)?, count))).collect();
+    survey.managers = managers(connection, &counted)?;
+    Ok(survey)
+}
+
+/// The latest changes that the filter takes, the latest first.
+fn counted(connection: &Connection, filter: &Filter) -> Outcome<Vec<Counted>> {
+    let mut found = Vec::new();
+    let Named::All(mut named) = Named::find(connection, filter)? else { return Ok(found) };
+    let Some(chosen) = Chosen::find(connection, &filter.scope)? else { return Ok(found) };
+    let leads = match chosen.objects {
+        Some(_) => None,
+        None if named.is_empty() => Candidates::of_places(connection, &chosen)?,
+        None => Some(named.remove(0)),
+    };
+    let span = Span::of(connection, filter.from, filter.to)?;
+    let mut conditions = chosen.on_versions(filter, &span, leads.is_some());
+    named.iter().for_each(|it| {
+        conditions.and(&it.condition());
+    });
+    let Some(leads) = leads else {
+        select(connection, conditions, &mut found)?;
+        return Ok(found);
+    };
+    let mut after = Some(span.before(Order::NewestFirst));
+    while let Some(beyond) = after
+        && found.len() < MOST
+    {
+        let numbers;
+        (numbers, after) = leads.next(connection, Order::NewestFirst, beyond, &span)?;
+        let mut conditions = conditions.clone();
+        conditions.one_of("v.number", &numbers);
+        select(connection, conditions, &mut found)?;
+    }
+    Ok(found)
+}
+
+fn select(connection: &Connection, conditions: Conditions, found: &mut Vec<Counted>) -> Outcome<()> {
+    let order = super::conditions::order_by("v.number", &Page::newest(1), MOST - found.len());
+    let sql =
+        format!("SELECT v.number, v.verb, v.kind, v.namespace FROM versions v{}{order}", conditions.text);
+    let mut statement = connection.prepare(&sql)?;
+    let rows = statement.query_map(params_from_iter(conditions.parameters), |row| {
+        Ok(Counted { number: row.get(0)?, verb: row.get(1)?, kind: row.get(2)?, namespace: row.get(3)? })
+    })?;
+    for row in rows {
+        found.push(row?);
+    }
+    Ok(())
+}
+
+/// How many of these changes each manager made. `counted` has the latest first.
+fn managers(connection: &Connection, counted: &[Counted]) -> Outcome<Vec<(String, u64)>> {
+    let (Some(last), Some(first)) = (counted.first(), counted.last()) else { return Ok(Vec::new()) };
+    if last.number - first.number > SPAN {
+        return Ok(Vec::new());
+    }
+    let names = names(connection, "SELECT id, name FROM managers", |row| row.get::<_, String>(1))?;
+    let sql = "SELECT number FROM version_managers WHERE manager = ?1 AND number >= ?2 AND number <= ?3";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut found = Vec::new();
+    for (manager, name) in names {
+        let mut count = 0;
+        for made in statement.query_map([manager, first.number, last.number], |row| row.get::<_, i64>(0))? {
+            let made = made?;
+            let place = counted.binary_search_by(|it| made.cmp(&it.number));
+            count += u64::from(place.is_ok());
+        }
+        if count > 0 {
+            found.push((name, count));
+        }
+    }
+    found.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    Ok(found)
+}
+
+/// How often each value occurs, the most frequent first.
+fn most<T: Ord + Hash + Copy>(values: impl Iterator<Item = T>) -> Vec<(T, u64)> {
+    let mut counts: BTreeMap<T, u64> = BTreeMap::new();
+    for value in values {
+        *counts.entry(value).or_default() += 1;
+    }
+    let mut counts: Vec<(T, u64)> = counts.into_iter().collect();
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    counts
+}
+
+fn names<T>(
+    connection: &Connection,
+    sql: &str,
+    name: impl Fn(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
+) -> Outcome<BTreeMap<i64, T>> {
+    let mut statement = connection.prepare_cached(sql)?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, name(row)?)))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
