@@ -54,6 +54,10 @@ pub enum Command {
     /// Checks the configuration of `kubediff serve`, or converts another program's
     Config(ConfigArgs),
 
+    /// Opens a page on a history in the browser: what happened, to which object, by which manager
+    #[command(after_help = UI)]
+    Ui(crate::web::UiArgs),
+
     /// A question to a history.
     #[command(flatten)]
     Query(crate::query::Query),
@@ -63,6 +67,10 @@ pub enum Command {
     #[command(after_help = EXIT_CODES)]
     Demo(DemoArgs),
 }
+
+const UI: &str = "Example:\n  The page of a file, also while a daemon writes to it:\n    kubediff ui --history history.db\n\nThe page is on this \
+machine alone. It changes nothing.\n\nExit codes: 0 ended as asked, 1 the history cannot be read or the port is taken, 2 the command line cannot be \
+understood.";
 
 const REPLAY: &str = "Example:\n  Record what a rollout changes in the namespace shop, then look at it:\n    \
 kubediff record rollout.jsonl -n shop\n    kubediff replay rollout.jsonl\n\nExit codes: 0 shown, 1 the recording cannot be \

@@ -27,6 +27,7 @@ mod signals;
 mod status;
 pub mod story;
 mod text;
+pub mod web;
 
 pub use capture::record;
 pub use capture::watch;

@@ -74,6 +74,9 @@ async fn command() -> ExitCode {
         Command::Query(query) => {
             crate::query::run(&query).await.map_err(|error| (error.exit(), Box::from(error)))
         }
+        Command::Ui(args) => {
+            crate::web::run(&args).await.map(success).map_err(|error| (error.exit(), Box::from(error)))
+        }
         #[cfg(feature = "demo")]
         Command::Demo(args) => {
             log(args.session.verbose);

@@ -13,6 +13,7 @@ mod leaks;
 mod matrix;
 mod noise;
 mod ordinary;
+mod page;
 mod patches;
 mod queries;
 mod random;

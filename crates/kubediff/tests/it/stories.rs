@@ -1,7 +1,7 @@
 //! Issue 21: stories.
 
-mod cast;
+pub(crate) mod cast;
 #[cfg(feature = "demo")]
 mod demo;
-mod random;
+pub(crate) mod random;
 mod situations;

@@ -8,41 +8,41 @@ use serde_json::{Value, json};
 use crate::queries::world::{World, at};
 
 /// A cluster with a clock, in which controllers do what they are told.
-pub(super) struct Cast {
-    pub(super) world: World,
-    pub(super) now: Timestamp,
+pub(crate) struct Cast {
+    pub(crate) world: World,
+    pub(crate) now: Timestamp,
     objects: BTreeMap<String, Value>,
 }
 
-pub(super) const CONTROLLER: &str = "kube-controller-manager";
+pub(crate) const CONTROLLER: &str = "kube-controller-manager";
 
 impl Cast {
-    pub(super) fn new(mut world: World) -> Self {
+    pub(crate) fn new(mut world: World) -> Self {
         world.keeps_events();
         Self { world, now: at("14:00:00"), objects: BTreeMap::new() }
     }
 
-    pub(super) fn passes(&mut self, seconds: f64) {
+    pub(crate) fn passes(&mut self, seconds: f64) {
         self.now += SignedDuration::from_secs_f64(seconds);
     }
 
-    pub(super) fn get(&self, key: &str) -> &Value {
+    pub(crate) fn get(&self, key: &str) -> &Value {
         self.objects.get(key).unwrap_or_else(|| panic!("no {key}"))
     }
 
     /// The object was there before.
-    pub(super) fn known(&mut self, object: Value) {
+    pub(crate) fn known(&mut self, object: Value) {
         self.objects.insert(self.world.key_of(&object), object.clone());
         self.world.known_at(self.now, object);
     }
 
-    pub(super) fn writes(&mut self, manager: &str, object: Value) {
+    pub(crate) fn writes(&mut self, manager: &str, object: Value) {
         self.objects.insert(self.world.key_of(&object), object.clone());
         self.world.wrote_at(self.now, manager, object);
     }
 
     /// Writes an object with other values at some places.
-    pub(super) fn patches(&mut self, manager: &str, key: &str, values: &[(&str, Value)]) {
+    pub(crate) fn patches(&mut self, manager: &str, key: &str, values: &[(&str, Value)]) {
         let mut object = self.get(key).clone();
         for (pointer, value) in values {
             set(&mut object, pointer, value.clone());
@@ -50,7 +50,7 @@ impl Cast {
         self.writes(manager, object);
     }
 
-    pub(super) fn deletes(&mut self, key: &str) {
+    pub(crate) fn deletes(&mut self, key: &str) {
         let object = self.objects.remove(key).unwrap_or_else(|| panic!("no {key}"));
         let (kind, name) = key.split_once(' ').unwrap();
         assert!(object["metadata"]["namespace"] == "shop" || !name.contains('/'), "{key}");
@@ -61,7 +61,7 @@ impl Cast {
     }
 
     /// A deployment with its replica set and ready pods, all there before.
-    pub(super) fn has_deployment(&mut self, name: &str, image: &str, pods: &[&str]) {
+    pub(crate) fn has_deployment(&mut self, name: &str, image: &str, pods: &[&str]) {
         let count = pods.len() as u64;
         self.known(deployment(name, image, count));
         self.known(replica_set(name, "old", image, count, 1));
@@ -71,7 +71,7 @@ impl Cast {
     }
 
     /// The status of a deployment.
-    pub(super) fn reports(&mut self, name: &str, [replicas, updated, ready]: [u64; 3]) {
+    pub(crate) fn reports(&mut self, name: &str, [replicas, updated, ready]: [u64; 3]) {
         let key = format!("Deployment shop/{name}");
         let generation = self.get(&key)["metadata"]["generation"].clone();
         self.patches(
@@ -88,7 +88,7 @@ impl Cast {
     }
 
     /// Somebody changes the image of a deployment.
-    pub(super) fn rolls_out(&mut self, name: &str, manager: &str, image: &str) {
+    pub(crate) fn rolls_out(&mut self, name: &str, manager: &str, image: &str) {
         let key = format!("Deployment shop/{name}");
         let generation = self.get(&key)["metadata"]["generation"].as_u64().unwrap() + 1;
         let image = ("/spec/template/spec/containers/0/image", json!(image));
@@ -96,12 +96,12 @@ impl Cast {
     }
 
     /// A node takes no more pods.
-    pub(super) fn cordons(&mut self, name: &str) {
+    pub(crate) fn cordons(&mut self, name: &str) {
         self.patches("kubectl-cordon", &format!("Node {name}"), &[("/spec/unschedulable", json!(true))]);
         self.passes(2.0);
     }
 
-    pub(super) fn scales(&mut self, name: &str, manager: &str, replicas: u64) {
+    pub(crate) fn scales(&mut self, name: &str, manager: &str, replicas: u64) {
         let key = format!("Deployment shop/{name}");
         let generation = self.get(&key)["metadata"]["generation"].as_u64().unwrap() + 1;
         let replicas = ("/spec/replicas", json!(replicas));
@@ -109,7 +109,7 @@ impl Cast {
     }
 
     /// A pod comes, gets a node and runs.
-    pub(super) fn starts(&mut self, of: &str, hash: &str, name: &str) {
+    pub(crate) fn starts(&mut self, of: &str, hash: &str, name: &str) {
         self.writes(CONTROLLER, pod(of, hash, name));
         self.passes(0.1);
         self.patches("kube-scheduler", &format!("Pod shop/{name}"), &[("/spec/nodeName", json!("n1"))]);
@@ -119,7 +119,7 @@ impl Cast {
     }
 
     /// A pod gets its end, and is gone.
-    pub(super) fn ends(&mut self, name: &str) {
+    pub(crate) fn ends(&mut self, name: &str) {
         let key = format!("Pod shop/{name}");
         self.patches(CONTROLLER, &key, &[("/metadata/deletionTimestamp", json!(self.now.to_string()))]);
         self.passes(0.5);
@@ -127,7 +127,7 @@ impl Cast {
     }
 
     /// A pod is evicted by the API, and is gone.
-    pub(super) fn evicts(&mut self, name: &str) {
+    pub(crate) fn evicts(&mut self, name: &str) {
         let key = format!("Pod shop/{name}");
         let mut conditions = self.get(&key)["status"]["conditions"].clone();
         let target = json!({"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI"});
@@ -138,7 +138,7 @@ impl Cast {
     }
 
     /// A pod's container ends, and waits for its next start.
-    pub(super) fn crashes(&mut self, name: &str, restarts: u64, reason: &str, waits: &str) {
+    pub(crate) fn crashes(&mut self, name: &str, restarts: u64, reason: &str, waits: &str) {
         let last = json!({"terminated": {"reason": reason, "exitCode": 1}});
         let status = json!([{
             "name": "web", "image": "web:1", "ready": false, "restartCount": restarts, "lastState": last,
@@ -153,7 +153,7 @@ impl Cast {
         );
     }
 
-    pub(super) fn event(&mut self, name: &str, about: &str, reason: &str) {
+    pub(crate) fn event(&mut self, name: &str, about: &str, reason: &str) {
         let of = self.get(about);
         let involved = json!({
             "kind": of["kind"], "namespace": "shop", "name": of["metadata"]["name"], "uid": of["metadata"]["uid"],
@@ -179,7 +179,7 @@ fn set(object: &mut Value, pointer: &str, value: Value) {
     }
 }
 
-pub(super) fn metadata(name: &str, uid: &str, owner: Option<(&str, &str)>) -> Value {
+pub(crate) fn metadata(name: &str, uid: &str, owner: Option<(&str, &str)>) -> Value {
     let mut metadata = json!({
         "name": name, "namespace": "shop", "uid": uid, "creationTimestamp": "2026-03-01T13:00:00Z",
     });
@@ -190,7 +190,7 @@ pub(super) fn metadata(name: &str, uid: &str, owner: Option<(&str, &str)>) -> Va
 }
 
 /// A deployment with all its pods ready.
-pub(super) fn deployment(name: &str, image: &str, replicas: u64) -> Value {
+pub(crate) fn deployment(name: &str, image: &str, replicas: u64) -> Value {
     let mut metadata = metadata(name, &format!("d-{name}"), None);
     metadata["generation"] = 1.into();
     metadata["annotations"] = json!({"deployment.kubernetes.io/revision": "1"});
@@ -207,7 +207,7 @@ pub(super) fn deployment(name: &str, image: &str, replicas: u64) -> Value {
     })
 }
 
-pub(super) fn replica_set(of: &str, hash: &str, image: &str, replicas: u64, revision: u64) -> Value {
+pub(crate) fn replica_set(of: &str, hash: &str, image: &str, replicas: u64, revision: u64) -> Value {
     let uid = format!("d-{of}");
     let mut metadata =
         metadata(&format!("{of}-{hash}"), &format!("r-{of}-{hash}"), Some(("Deployment", &uid)));
@@ -221,7 +221,7 @@ pub(super) fn replica_set(of: &str, hash: &str, image: &str, replicas: u64, revi
 }
 
 /// A pod that waits for a node.
-pub(super) fn pod(of: &str, hash: &str, name: &str) -> Value {
+pub(crate) fn pod(of: &str, hash: &str, name: &str) -> Value {
     let owner = format!("r-{of}-{hash}");
     let mut metadata = metadata(name, &format!("p-{name}"), Some(("ReplicaSet", &owner)));
     metadata["labels"] = json!({"app": of, "pod-template-hash": hash});
@@ -231,7 +231,7 @@ pub(super) fn pod(of: &str, hash: &str, name: &str) -> Value {
     })
 }
 
-pub(super) fn running(mut pod: Value, restarts: u64) -> Value {
+pub(crate) fn running(mut pod: Value, restarts: u64) -> Value {
     pod["status"] = json!({
         "phase": "Running",
         "conditions": [{"type": "Ready", "status": "True"}, {"type": "PodScheduled", "status": "True"}],
@@ -244,7 +244,7 @@ pub(super) fn running(mut pod: Value, restarts: u64) -> Value {
 }
 
 /// An EndpointSlice of a service with endpoints for pods, some of which are ready.
-pub(super) fn slice(service: &str, pods: &[(&str, bool)]) -> Value {
+pub(crate) fn slice(service: &str, pods: &[(&str, bool)]) -> Value {
     let endpoints: Vec<Value> = pods
         .iter()
         .enumerate()
@@ -263,7 +263,7 @@ pub(super) fn slice(service: &str, pods: &[(&str, bool)]) -> Value {
     })
 }
 
-pub(super) fn node(name: &str) -> Value {
+pub(crate) fn node(name: &str) -> Value {
     json!({
         "apiVersion": "v1", "kind": "Node",
         "metadata": {"name": name, "uid": format!("n-{name}"), "creationTimestamp": "2026-03-01T13:00:00Z"},

@@ -17,7 +17,7 @@ use crate::support;
 const APPS: [&str; 3] = ["cart", "pay", "web"];
 
 /// What happens in a cluster with a few workloads, by chance.
-fn plays(cast: &mut Cast, random: &mut Rng, steps: u32) {
+pub(crate) fn plays(cast: &mut Cast, random: &mut Rng, steps: u32) {
     let mut pods: Vec<(usize, String)> = Vec::new();
     let mut hashes = [0; APPS.len()];
     for (at, app) in APPS.iter().enumerate() {

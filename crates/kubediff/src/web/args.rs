@@ -1,0 +1,17 @@
+//! The command line of the page.
+
+use clap::Args;
+
+use crate::query::SourceArgs;
+
+/// Where the page is, and what it shows.
+#[derive(Debug, Clone, Args)]
+pub struct UiArgs {
+    /// The port on this machine; a free one without it
+    #[arg(long, value_name = "NUMBER", default_value_t = 0, hide_default_value = true)]
+    pub port: u16,
+
+    /// Where the answers are read.
+    #[command(flatten)]
+    pub source: SourceArgs,
+}

@@ -1,0 +1,219 @@
+//! From a request to its answer.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use kubediff_history::Number;
+use serde_json::json;
+use serve::{Body, full};
+
+use super::assets::asset;
+use super::door::{Admission, Door};
+use super::live::Live;
+use super::params::Params;
+use super::problem::Problem;
+use super::screen::{self, Named};
+use super::store::{Asked, Store};
+use super::template::{Frame, render};
+use super::{address, question, v1};
+
+/// Nothing but the page's own files runs in it, and no other page shows it.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
+form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types kubediff";
+
+const HTML: &str = "text/html; charset=utf-8";
+const TEXT: &str = "text/markdown; charset=utf-8";
+pub(super) const JSON: &str = "application/json";
+const PROBLEM: &str = "application/problem+json";
+
+/// The answers of a page.
+pub(super) struct Routes {
+    store: Arc<Store>,
+    door: Door,
+    live: Arc<Live>,
+}
+
+/// The content of an answer.
+pub(super) enum Answer {
+    Html(String),
+    Json(String),
+    Markdown(String),
+    /// Another address has it.
+    Elsewhere(String),
+}
+
+impl Routes {
+    pub(super) fn new(store: Arc<Store>, door: Door) -> Self {
+        Self { live: Arc::new(Live::new(store.clone())), store, door }
+    }
+
+    /// Answers a request.
+    pub(super) async fn answer(&self, request: Request<Bytes>) -> Response<Body> {
+        let mut response = self.routed(&request).await;
+        let headers = response.headers_mut();
+        for (name, value) in [
+            (header::CONTENT_SECURITY_POLICY, POLICY),
+            (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+            (header::REFERRER_POLICY, "no-referrer"),
+            (header::HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+            (header::HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+        ] {
+            headers.insert(name, HeaderValue::from_static(value));
+        }
+        headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+        if request.method() == Method::HEAD {
+            *response.body_mut() = full(Bytes::new());
+        }
+        response
+    }
+
+    async fn routed(&self, request: &Request<Bytes>) -> Response<Body> {
+        let path = request.uri().path();
+        if !matches!(*request.method(), Method::GET | Method::HEAD) {
+            let problem = Problem::new(StatusCode::METHOD_NOT_ALLOWED, "The page answers GET alone");
+            return self.refusal(path, problem.hint("Nothing can be changed here.")).await;
+        }
+        match self.door.admit(request) {
+            Admission::Elsewhere => {
+                let problem =
+                    Problem::new(StatusCode::MISDIRECTED_REQUEST, "This is not the host of the page");
+                return self.refusal(path, problem.hint("Open the link that `kubediff ui` prints.")).await;
+            }
+            Admission::Enters(cookie) => {
+                let mut response = moved("/");
+                if let Ok(cookie) = HeaderValue::from_str(&cookie) {
+                    response.headers_mut().insert(header::SET_COOKIE, cookie);
+                }
+                return response;
+            }
+            // They hold nothing of the cluster, and the page of a refusal has them.
+            Admission::Outside if path.starts_with("/static/") => {}
+            Admission::Outside => {
+                self.door.invite();
+                let problem = Problem::new(StatusCode::FORBIDDEN, "This browser has not entered by the link");
+                let hint = "A link works once. `kubediff ui` prints another one where it runs: open that.";
+                return self.refusal(path, problem.hint(hint)).await;
+            }
+            Admission::Inside => {}
+        }
+        if let Some(name) = path.strip_prefix("/static/") {
+            return match asset(name) {
+                Some(asset) => content(StatusCode::OK, asset.kind, asset.content),
+                None => self.refusal(path, missing(path)).await,
+            };
+        }
+        let params = Params::parse(request.uri().query().unwrap_or_default());
+        if matches!(path, "/live" | "/v1/live") {
+            let resumed =
+                request.headers().get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
+            return match self.live.stream(params, resumed.map(Number), path == "/live").await {
+                Ok(response) => response,
+                Err(problem) => self.refusal(path, problem).await,
+            };
+        }
+        let segments: Option<Vec<String>> = path.split('/').skip(1).map(address::text).collect();
+        let host =
+            request.headers().get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+        let origin = format!("http://{host}");
+        let whole = path.to_owned();
+        let answer = match segments {
+            Some(segments) => {
+                self.store.ask(move |asked| dispatch(asked, &segments, &params, &origin, &whole)).await
+            }
+            None => Err(missing(path)),
+        };
+        match answer {
+            Ok(Answer::Html(html)) => content(StatusCode::OK, HTML, html),
+            Ok(Answer::Json(json)) => content(StatusCode::OK, JSON, json),
+            Ok(Answer::Markdown(text)) => content(StatusCode::OK, TEXT, text),
+            Ok(Answer::Elsewhere(to)) => moved(&to),
+            Err(problem) => self.refusal(path, problem).await,
+        }
+    }
+
+    /// A refusal, as a page or as JSON.
+    async fn refusal(&self, path: &str, problem: Problem) -> Response<Body> {
+        let status = problem.status;
+        if path.starts_with("/v1/") {
+            let json = serde_json::to_string(&problem).unwrap_or_default() + "\n";
+            return content(status, PROBLEM, json);
+        }
+        let is_outside = matches!(status, StatusCode::FORBIDDEN | StatusCode::MISDIRECTED_REQUEST);
+        let page = self.store.ask(move |asked| {
+            let mut page = Frame::new(&problem.title, "", &Params::default(), &[]).json(asked);
+            if is_outside {
+                // Not even the name of the cluster is for somebody outside.
+                page["cluster"] = json!("");
+            }
+            let error = json!({
+                "status": problem.status.as_u16(), "title": problem.title, "detail": problem.detail, "hint": problem.hint,
+                "retry": null,
+            });
+            Ok(render("error.html", json!({ "page": page, "error": error }))?)
+        });
+        match page.await {
+            Ok(html) => content(status, HTML, html),
+            Err(problem) => content(status, "text/plain; charset=utf-8", format!("{}\n", problem.title)),
+        }
+    }
+}
+
+/// The screen or the data at an address.
+fn dispatch(
+    asked: &mut Asked<'_>,
+    segments: &[String],
+    params: &Params,
+    origin: &str,
+    path: &str,
+) -> Result<Answer, Problem> {
+    let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
+    let number = |text: &str| text.parse().map(Number).map_err(|_| missing(path));
+    Ok(match segments.as_slice() {
+        [""] => Answer::Html(screen::timeline(asked, params)?),
+        ["search"] => Answer::Elsewhere(question::searched(params.text("s"), &asked.now)?),
+        ["change", it] => Answer::Html(screen::change(asked, number(it)?, params)?),
+        ["story", it] => match it.strip_suffix(".md") {
+            Some(it) => Answer::Markdown(screen::markdown(asked, number(it)?, origin)?),
+            None => Answer::Html(screen::story(asked, number(it)?, params)?),
+        },
+        ["o", resource, namespace, name] => {
+            Answer::Html(screen::object(asked, &Named::new(resource, namespace, name), params)?)
+        }
+        ["diff"] => Answer::Html(screen::diff(asked, params)?),
+        ["at"] => match params.get("time") {
+            Some(text) => Answer::Elsewhere(format!("/at/{}/", screen::moment(asked, text)?)),
+            None => Answer::Html(screen::instant(asked, None, params)?),
+        },
+        ["at", time] => Answer::Elsewhere(params.address(&format!("/at/{time}/"), &["kind", "ns"], &[])),
+        ["at", time, ""] => {
+            let at = screen::moment(asked, time)?;
+            Answer::Html(screen::instant(asked, Some(at), params)?)
+        }
+        ["about"] => Answer::Html(screen::about(asked, params)?),
+        ["help"] => Answer::Html(screen::help(asked, params)?),
+        ["v1", rest @ ..] => Answer::Json(v1::answer(asked, rest, params)?.ok_or_else(|| missing(path))?),
+        _ => return Err(missing(path)),
+    })
+}
+
+fn missing(path: &str) -> Problem {
+    Problem::missing("There is no such page", format!("Nothing is at {path}."))
+}
+
+/// An answer with all its content.
+pub(super) fn content(status: StatusCode, kind: &'static str, text: impl Into<Bytes>) -> Response<Body> {
+    let mut response = Response::new(full(text));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    response
+}
+
+fn moved(to: &str) -> Response<Body> {
+    let mut response = Response::new(full(Bytes::new()));
+    *response.status_mut() = StatusCode::SEE_OTHER;
+    if let Ok(to) = HeaderValue::from_str(to) {
+        response.headers_mut().insert(header::LOCATION, to);
+    }
+    response
+}

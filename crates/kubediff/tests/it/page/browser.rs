@@ -1,0 +1,142 @@
+//! A page that is served, and a client with a cookie.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+/// What the clock of the page shows, where the history is the shop's.
+pub(super) const NOW: &str = "2026-03-01T15:00:00+00:00[UTC]";
+
+/// A running `kubediff ui`. It ends with this.
+pub(super) struct Page {
+    child: Child,
+    pub(super) port: u16,
+    /// The path of the link that was printed.
+    pub(super) entry: String,
+    cookie: Option<String>,
+}
+
+/// An answer.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) status: u16,
+    head: String,
+    pub(super) text: String,
+}
+
+impl Answer {
+    /// A header, by its name in small letters.
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
+        let lines = self.head.lines().filter_map(|line| line.split_once(": "));
+        lines.filter(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value).next()
+    }
+
+    pub(super) fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
+    }
+}
+
+impl Page {
+    /// A page whose clock stands still.
+    pub(super) fn at(history: &Path, now: &str) -> Self {
+        Self::with(history, &["--now", now])
+    }
+
+    /// A page in which somebody is inside.
+    pub(super) fn with(history: &Path, arguments: &[&str]) -> Self {
+        let mut page = Self::outside(history, arguments);
+        let entered = page.get(&page.entry.clone());
+        assert_eq!((entered.status, entered.header("location")), (303, Some("/")), "{entered:?}");
+        let cookie = entered.header("set-cookie").unwrap();
+        page.cookie = cookie.split_once(';').map(|(cookie, _)| cookie.to_owned());
+        page
+    }
+
+    /// A page in which nobody is.
+    pub(super) fn outside(history: &Path, arguments: &[&str]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kubediff"));
+        command.args(["ui", "--history"]).arg(history).args(arguments).env("TZ", "UTC");
+        let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let mut seen = Vec::new();
+        let link = lines.by_ref().map(Result::unwrap).find_map(|line| {
+            let link = line.split_once("http://127.0.0.1:").map(|(_, link)| link.to_owned());
+            seen.push(line);
+            link
+        });
+        let link = link.unwrap_or_else(|| panic!("{seen:?}"));
+        // What it says later must not fill the pipe.
+        std::thread::spawn(move || lines.for_each(drop));
+        let (port, entry) = link.split_once('/').unwrap();
+        Self { child, port: port.parse().unwrap(), entry: format!("/{entry}"), cookie: None }
+    }
+
+    pub(super) fn get(&self, path: &str) -> Answer {
+        self.ask("GET", path, &format!("127.0.0.1:{}", self.port), self.cookie.as_deref())
+    }
+
+    pub(super) fn ask(&self, method: &str, path: &str, host: &str, cookie: Option<&str>) -> Answer {
+        let mut stream = self.send(method, path, host, cookie);
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).unwrap();
+        let text = String::from_utf8(bytes).unwrap();
+        let (head, text) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{path}: {text}"));
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        Answer { status, head: head.to_owned(), text: text.to_owned() }
+    }
+
+    /// The lines of an answer that does not end.
+    pub(super) fn follow(&self, path: &str) -> impl Iterator<Item = String> + use<> {
+        let stream = self.send("GET", path, &format!("127.0.0.1:{}", self.port), self.cookie.as_deref());
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        BufReader::new(stream).lines().map(Result::unwrap)
+    }
+
+    fn send(&self, method: &str, path: &str, host: &str, cookie: Option<&str>) -> TcpStream {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        let cookie = cookie.map(|cookie| format!("Cookie: {cookie}\r\n")).unwrap_or_default();
+        // HTTP/1.0: the body is as it is, and ends with the connection.
+        let request = format!("{method} {path} HTTP/1.0\r\nHost: {host}\r\n{cookie}\r\n");
+        stream.write_all(request.as_bytes()).unwrap();
+        stream
+    }
+
+    /// The cookie of the one who is inside.
+    pub(super) fn cookie(&self) -> Option<&str> {
+        self.cookie.as_deref()
+    }
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The addresses of this page that an HTML names.
+pub(super) fn links(html: &str) -> Vec<String> {
+    let targets = html.split("href=\"").skip(1).filter_map(|rest| rest.split_once('"'));
+    targets.map(|(link, _)| link.replace("&amp;", "&")).filter(|link| link.starts_with('/')).collect()
+}
+
+/// The text of an HTML, in one line.
+pub(super) fn text(html: &str) -> String {
+    let mut out = String::new();
+    for part in html.split('<') {
+        let text = part.split_once('>').map_or(part, |(_, text)| text);
+        out.push_str(text);
+        out.push(' ');
+    }
+    let out = out
+        .replace("&lt;", "<")
+        .replace("&gt;", ">")
+        .replace("&#39;", "'")
+        .replace("&quot;", "\"")
+        .replace("&amp;", "&");
+    out.split_whitespace().collect::<Vec<_>>().join(" ")
+}

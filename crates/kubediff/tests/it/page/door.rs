@@ -1,0 +1,73 @@
+//! Who gets an answer.
+
+use super::browser::{NOW, Page};
+use crate::queries::shop::Shop;
+
+#[test]
+fn nobody_is_answered_who_has_not_entered_by_the_link() {
+    let shop = Shop::open();
+    let page = Page::outside(&shop.path, &["--now", NOW]);
+    let here = format!("127.0.0.1:{}", page.port);
+    for path in
+        ["/", "/change/1", "/v1/changes", "/v1/live", "/live", "/about", "/enter/", "/enter/AAAA", "/nothing"]
+    {
+        let answer = page.get(path);
+        assert_eq!(answer.status, 403, "{path}");
+        assert!(!answer.text.contains("prod") && !answer.text.contains("cart"), "{path}: {}", answer.text);
+    }
+    // The style of the refusal is no secret.
+    assert_eq!(page.get("/static/style.css").status, 200);
+
+    let entered = page.get(&page.entry);
+    let cookie = entered.header("set-cookie").unwrap().to_owned();
+    assert!(cookie.ends_with("; Path=/; HttpOnly; SameSite=Strict"), "{cookie}");
+    assert_eq!(page.get(&page.entry).status, 403, "the link works once");
+    let cookie = cookie.split(';').next().unwrap();
+    assert_eq!(page.ask("GET", "/", &here, Some(cookie)).status, 200);
+    // A page of another site can make a browser ask here, under a name that it lets point here.
+    for host in ["evil.example", &format!("evil.example:{}", page.port), "127.0.0.1:1", ""] {
+        let answer = page.ask("GET", "/", host, Some(cookie));
+        assert_eq!(answer.status, 421, "{host}");
+        assert!(!answer.text.contains("prod"), "{}", answer.text);
+    }
+    for method in ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"] {
+        assert_eq!(page.ask(method, "/", &here, Some(cookie)).status, 405, "{method}");
+    }
+    assert_eq!(page.ask("HEAD", "/", &here, Some(cookie)).text, "");
+}
+
+#[test]
+fn every_answer_says_what_may_run_in_it() {
+    let shop = Shop::open();
+    let page = Page::at(&shop.path, NOW);
+    for path in
+        ["/", "/nothing", "/v1/changes", "/v1/nothing", "/static/main.js", "/story/7", "/search?s=cart"]
+    {
+        let answer = page.get(path);
+        let policy = answer.header("content-security-policy").unwrap();
+        assert!(policy.starts_with("default-src 'none'; script-src 'self'"), "{path}: {policy}");
+        assert!(
+            policy.contains("require-trusted-types-for 'script'")
+                && policy.contains("frame-ancestors 'none'")
+        );
+        assert!(!policy.contains("unsafe"), "{policy}");
+        for (name, value) in [
+            ("x-content-type-options", "nosniff"),
+            ("referrer-policy", "no-referrer"),
+            ("cache-control", "no-store"),
+            ("cross-origin-resource-policy", "same-origin"),
+        ] {
+            assert_eq!(answer.header(name), Some(value), "{path}");
+        }
+    }
+}
+
+#[test]
+fn a_history_that_is_not_there_ends_the_command_with_a_remedy() {
+    let folder = tempfile::tempdir().unwrap();
+    let missing = folder.path().join("none.db");
+    let said = crate::queries::run::run(&missing, &["ui"]);
+    assert!(said.contains("none.db") && said.ends_with("exit 1\n"), "{said}");
+    let said = crate::queries::run::run(&missing, &["ui", "--daemon", "a/b"]);
+    assert!(said.contains("kubediff history backup") && said.ends_with("exit 2\n"), "{said}");
+}
