@@ -55,13 +55,15 @@ impl DemoError {
 ///
 /// When the server does not start or refuses something, or the output cannot be written.
 pub async fn run(args: DemoArgs) -> Result<(), DemoError> {
-    // From here on no signal ends the process before the file is removed.
+    // From here on no signal ends the process before the files are removed.
     let mut signals = Signals::listen().map_err(WatchError::Signals)?;
     let server = TestApi::builder().seed(args.seed).start().await?;
-    let file = tempfile::Builder::new().prefix("kubediff-demo-").tempfile().map_err(DemoError::Kubeconfig)?;
-    std::fs::write(file.path(), server.kubeconfig()).map_err(DemoError::Kubeconfig)?;
+    let folder =
+        tempfile::Builder::new().prefix("kubediff-demo-").tempdir().map_err(DemoError::Kubeconfig)?;
+    let [kubeconfig, history] = ["kubeconfig", "history.db"].map(|name| folder.path().join(name));
+    std::fs::write(&kubeconfig, server.kubeconfig()).map_err(DemoError::Kubeconfig)?;
 
-    let cluster = ClusterArgs { kubeconfig: Some(file.path().to_owned()), ..ClusterArgs::default() };
+    let cluster = ClusterArgs { kubeconfig: Some(kubeconfig.clone()), ..ClusterArgs::default() };
     let config = cluster::find(&cluster).await.map_err(WatchError::from)?.config;
     let client = Client::try_from(config).map_err(|error| WatchError::Client(Box::new(error)))?;
 
@@ -77,9 +79,11 @@ pub async fn run(args: DemoArgs) -> Result<(), DemoError> {
         () = signals.end() => return Ok(()),
         performed = prologue => performed?,
     }
-    stage.hint(file.path());
+    stage.hint(&kubeconfig, &history);
     let what = WhatArgs { all_namespaces: true, ..WhatArgs::default() };
-    let watch = WatchArgs { what, cluster, show: args.show, session: args.session, ..WatchArgs::default() };
+    let history = Some(history);
+    let watch =
+        WatchArgs { what, cluster, history, show: args.show, session: args.session, ..WatchArgs::default() };
     tokio::select! {
         watched = watch::run(&watch) => watched?,
         refused = stage.play(story) => return Err(refused.into()),

@@ -10,7 +10,7 @@ mod log;
 mod maintain;
 mod output;
 mod pager;
-mod remote;
+pub(crate) mod remote;
 mod replay;
 mod scrub;
 mod show;

@@ -52,13 +52,14 @@ impl Stage {
     }
 
     /// How to inspect the shop yourself.
-    pub(super) fn hint(&self, kubeconfig: &Path) {
+    pub(super) fn hint(&self, kubeconfig: &Path, history: &Path) {
         self.say("A small shop. Look at it in another terminal, or change something yourself:");
         self.say(&format!("    export KUBECONFIG={}", kubeconfig.display()));
         self.say("    kubectl -n shop get pods -w");
         self.say("    kubectl -n shop edit configmap web-config");
         self.say("    kubectl -n shop create configmap hello --from-literal=who=me");
-        self.say("No controllers run: only the story creates pods.");
+        self.say("No controllers run: only the story creates pods. Everything is recorded; this opens a page on it:");
+        self.say(&format!("    kubediff ui --history {}", history.display()));
     }
 
     /// Plays until a request is refused that must succeed.

@@ -18,6 +18,7 @@ use crate::exit::Exit;
 
 pub use error::DaemonError;
 use error::Why;
+pub(crate) use exec::{End, Pipe};
 use place::Place;
 use relay::Relay;
 use server::Server;
@@ -44,6 +45,16 @@ pub(super) async fn ask(
         _ if is_of_another_version => Err(Why::Version { place: Box::new(place) }.into()),
         code => Ok(Exit::As(code)),
     }
+}
+
+/// Runs a command of this program in the daemon's pod, with a standard input and output.
+pub(crate) async fn open(
+    name: &DaemonName,
+    source: &SourceArgs,
+    words: Vec<String>,
+) -> Result<Pipe, DaemonError> {
+    let (client, server, place) = find(name, source).await?;
+    Ok(exec::open(&client, &place, words, &server).await?)
 }
 
 /// The way to the server, and where the daemon runs.

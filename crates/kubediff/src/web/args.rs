@@ -11,6 +11,10 @@ pub struct UiArgs {
     #[arg(long, value_name = "NUMBER", default_value_t = 0, hide_default_value = true)]
     pub port: u16,
 
+    /// Answer on standard input and output instead, by HTTP/2, as `--daemon` asks it
+    #[arg(long, hide = true)]
+    pub stdio: bool,
+
     /// Where the answers are read.
     #[command(flatten)]
     pub source: SourceArgs,

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use http::{HeaderValue, Request, Response, StatusCode, header};
+use jiff::Zoned;
 use kubediff_history::Number;
 use serde_json::json;
 use serve::{Body, full};
 
 use super::assets::asset;
-use super::door::{Admission, Door};
 use super::live::Live;
 use super::params::Params;
 use super::problem::Problem;
@@ -18,20 +18,15 @@ use super::store::{Asked, Store};
 use super::template::{Frame, render};
 use super::{address, question, v1};
 
-/// Nothing but the page's own files runs in it, and no other page shows it.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
-form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types kubediff";
-
 const HTML: &str = "text/html; charset=utf-8";
 const TEXT: &str = "text/markdown; charset=utf-8";
 pub(super) const JSON: &str = "application/json";
 const PROBLEM: &str = "application/problem+json";
 
-/// The answers of a page.
+/// The answers of a page, to those who are inside.
 pub(super) struct Routes {
     store: Arc<Store>,
-    door: Door,
-    live: Arc<Live>,
+    live: Live,
 }
 
 /// The content of an answer.
@@ -44,63 +39,17 @@ pub(super) enum Answer {
 }
 
 impl Routes {
-    pub(super) fn new(store: Arc<Store>, door: Door) -> Self {
-        Self { live: Arc::new(Live::new(store.clone())), store, door }
+    pub(super) fn new(store: Arc<Store>) -> Self {
+        Self { live: Live::new(store.clone()), store }
     }
 
     /// Answers a request.
-    pub(super) async fn answer(&self, request: Request<Bytes>) -> Response<Body> {
-        let mut response = self.routed(&request).await;
-        let headers = response.headers_mut();
-        for (name, value) in [
-            (header::CONTENT_SECURITY_POLICY, POLICY),
-            (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-            (header::REFERRER_POLICY, "no-referrer"),
-            (header::HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
-            (header::HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
-        ] {
-            headers.insert(name, HeaderValue::from_static(value));
-        }
-        headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
-        if request.method() == Method::HEAD {
-            *response.body_mut() = full(Bytes::new());
-        }
-        response
-    }
-
-    async fn routed(&self, request: &Request<Bytes>) -> Response<Body> {
+    pub(super) async fn answer(&self, request: &Request<Bytes>) -> Response<Body> {
         let path = request.uri().path();
-        if !matches!(*request.method(), Method::GET | Method::HEAD) {
-            let problem = Problem::new(StatusCode::METHOD_NOT_ALLOWED, "The page answers GET alone");
-            return self.refusal(path, problem.hint("Nothing can be changed here.")).await;
-        }
-        match self.door.admit(request) {
-            Admission::Elsewhere => {
-                let problem =
-                    Problem::new(StatusCode::MISDIRECTED_REQUEST, "This is not the host of the page");
-                return self.refusal(path, problem.hint("Open the link that `kubediff ui` prints.")).await;
-            }
-            Admission::Enters(cookie) => {
-                let mut response = moved("/");
-                if let Ok(cookie) = HeaderValue::from_str(&cookie) {
-                    response.headers_mut().insert(header::SET_COOKIE, cookie);
-                }
-                return response;
-            }
-            // They hold nothing of the cluster, and the page of a refusal has them.
-            Admission::Outside if path.starts_with("/static/") => {}
-            Admission::Outside => {
-                self.door.invite();
-                let problem = Problem::new(StatusCode::FORBIDDEN, "This browser has not entered by the link");
-                let hint = "A link works once. `kubediff ui` prints another one where it runs: open that.";
-                return self.refusal(path, problem.hint(hint)).await;
-            }
-            Admission::Inside => {}
-        }
         if let Some(name) = path.strip_prefix("/static/") {
             return match asset(name) {
                 Some(asset) => content(StatusCode::OK, asset.kind, asset.content),
-                None => self.refusal(path, missing(path)).await,
+                None => refusal(path, missing(path), &Zoned::now()),
             };
         }
         let params = Params::parse(request.uri().query().unwrap_or_default());
@@ -109,7 +58,7 @@ impl Routes {
                 request.headers().get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
             return match self.live.stream(params, resumed.map(Number), path == "/live").await {
                 Ok(response) => response,
-                Err(problem) => self.refusal(path, problem).await,
+                Err(problem) => self.refusal(path, problem),
             };
         }
         let segments: Option<Vec<String>> = path.split('/').skip(1).map(address::text).collect();
@@ -128,34 +77,36 @@ impl Routes {
             Ok(Answer::Json(json)) => content(StatusCode::OK, JSON, json),
             Ok(Answer::Markdown(text)) => content(StatusCode::OK, TEXT, text),
             Ok(Answer::Elsewhere(to)) => moved(&to),
-            Err(problem) => self.refusal(path, problem).await,
+            Err(problem) => self.refusal(path, problem),
         }
     }
 
-    /// A refusal, as a page or as JSON.
-    async fn refusal(&self, path: &str, problem: Problem) -> Response<Body> {
-        let status = problem.status;
-        if path.starts_with("/v1/") {
-            let json = serde_json::to_string(&problem).unwrap_or_default() + "\n";
-            return content(status, PROBLEM, json);
-        }
-        let is_outside = matches!(status, StatusCode::FORBIDDEN | StatusCode::MISDIRECTED_REQUEST);
-        let page = self.store.ask(move |asked| {
-            let mut page = Frame::new(&problem.title, "", &Params::default(), &[]).json(asked);
-            if is_outside {
-                // Not even the name of the cluster is for somebody outside.
-                page["cluster"] = json!("");
-            }
-            let error = json!({
-                "status": problem.status.as_u16(), "title": problem.title, "detail": problem.detail, "hint": problem.hint,
-                "retry": null,
-            });
-            Ok(render("error.html", json!({ "page": page, "error": error }))?)
-        });
-        match page.await {
-            Ok(html) => content(status, HTML, html),
-            Err(problem) => content(status, "text/plain; charset=utf-8", format!("{}\n", problem.title)),
-        }
+    /// A refusal, with the name of the cluster where it is a page.
+    fn refusal(&self, path: &str, problem: Problem) -> Response<Body> {
+        let now = Zoned::now().with_time_zone(self.store.zone.clone());
+        refusal_in(&self.store.cluster, path, problem, &now)
+    }
+}
+
+/// A refusal for somebody who may not know of which cluster this is.
+pub(super) fn refusal(path: &str, problem: Problem, now: &Zoned) -> Response<Body> {
+    refusal_in("", path, problem, now)
+}
+
+/// A refusal, as a page or as JSON.
+fn refusal_in(cluster: &str, path: &str, problem: Problem, now: &Zoned) -> Response<Body> {
+    let status = problem.status;
+    if path.starts_with("/v1/") {
+        let json = serde_json::to_string(&problem).unwrap_or_default() + "\n";
+        return content(status, PROBLEM, json);
+    }
+    let page = Frame::new(&problem.title, "", &Params::default(), &[]).around(cluster, now);
+    let error = json!({
+        "status": status.as_u16(), "title": problem.title, "detail": problem.detail, "hint": problem.hint, "retry": null,
+    });
+    match render("error.html", json!({ "page": page, "error": error })) {
+        Ok(html) => content(status, HTML, html),
+        Err(_) => content(status, "text/plain; charset=utf-8", format!("{}\n", problem.title)),
     }
 }
 
@@ -181,7 +132,7 @@ fn dispatch(
             Answer::Html(screen::object(asked, &Named::new(resource, namespace, name), params)?)
         }
         ["diff"] => Answer::Html(screen::diff(asked, params)?),
-        ["at"] => match params.get("time") {
+        ["at"] | ["at", ""] => match params.get("time") {
             Some(text) => Answer::Elsewhere(format!("/at/{}/", screen::moment(asked, text)?)),
             None => Answer::Html(screen::instant(asked, None, params)?),
         },
@@ -209,7 +160,7 @@ pub(super) fn content(status: StatusCode, kind: &'static str, text: impl Into<By
     response
 }
 
-fn moved(to: &str) -> Response<Body> {
+pub(super) fn moved(to: &str) -> Response<Body> {
     let mut response = Response::new(full(Bytes::new()));
     *response.status_mut() = StatusCode::SEE_OTHER;
     if let Ok(to) = HeaderValue::from_str(to) {

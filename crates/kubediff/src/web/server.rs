@@ -1,18 +1,26 @@
 //! `kubediff ui`: the page of a history, on a port of this machine.
 
+use std::convert::Infallible;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use http::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http2;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use jiff::Zoned;
 use serve::http::{ConnectionInfo, Server, ServerOptions};
 
 use super::args::UiArgs;
 use super::door::Door;
+use super::entrance::{Behind, Entrance};
+use super::remote::{ALIVE, Remote};
 use super::routes::Routes;
 use super::store::Store;
 use crate::exit::Exit;
-use crate::query::QueryError;
+use crate::query::{DaemonError, QueryError};
 use crate::signals::Signals;
 use crate::text::terminal::say;
 
@@ -38,11 +46,12 @@ pub enum UiError {
     /// There are no random numbers.
     #[error("the system has no random numbers for the link of the page")]
     Random(#[from] getrandom::Error),
-    /// This door is not there yet.
-    #[error(
-        "the page of a daemon is not served; copy its history with `kubediff history backup`, and open the copy with --history"
-    )]
-    Daemon,
+    /// The daemon cannot be asked.
+    #[error(transparent)]
+    Daemon(#[from] DaemonError),
+    /// The connection on standard input and output ended with an error.
+    #[error("the page on standard input and output ended")]
+    Stdio(#[source] hyper::Error),
 }
 
 impl UiError {
@@ -50,8 +59,8 @@ impl UiError {
     pub fn exit(&self) -> Exit {
         match self {
             Self::History(error) => error.exit(),
-            Self::Daemon => Exit::Usage,
-            Self::Port { .. } | Self::Signals(_) | Self::Random(_) => Exit::Failure,
+            Self::Daemon(error) => error.exit(),
+            Self::Port { .. } | Self::Signals(_) | Self::Random(_) | Self::Stdio(_) => Exit::Failure,
         }
     }
 }
@@ -62,37 +71,73 @@ impl UiError {
 ///
 /// When the history cannot be read, or the port is taken.
 pub async fn run(args: &UiArgs) -> Result<(), UiError> {
-    if args.source.daemon.is_some() {
-        return Err(UiError::Daemon);
+    if args.stdio {
+        return stdio(args).await;
     }
     let mut signals = Signals::listen().map_err(UiError::Signals)?;
-    let file = args.source.file()?;
-    let now = args.source.now.clone();
-    let zone = now.clone().unwrap_or_else(Zoned::now).time_zone().clone();
-    let store = Store::open(file, zone, now.map(|now| now.timestamp())).map_err(QueryError::from)?;
     let options = ServerOptions {
         address: (Ipv4Addr::LOCALHOST, args.port).into(),
         max_request_body: 64 << 10,
         ..ServerOptions::default()
     };
     let server = Server::bind(options).await.map_err(|source| UiError::Port { port: args.port, source })?;
+    let (behind, of) = match &args.source.daemon {
+        Some(name) => {
+            let remote = Remote::open(name.clone(), args.source.clone());
+            let remote = tokio::select! {
+                opened = remote => opened?,
+                () = signals.end() => return Ok(()),
+            };
+            (Behind::Daemon(remote), format!("{}/{}", name.namespace, name.name))
+        }
+        None => {
+            let store = store(args)?;
+            let name = store.cluster.clone();
+            (Behind::File(Routes::new(store)), name)
+        }
+    };
     let door = Door::new(server.address().port());
     let link = door.link()?;
-    let store = Arc::new(store);
-    let routes = Arc::new(Routes::new(store.clone(), door));
-    // The first page need not wait for the stories.
-    let folding = store.clone();
-    let warm = tokio::spawn(async move {
-        let _ = folding.ask(|asked| asked.store.stories(asked.reader, asked.now.timestamp()).map(drop)).await;
+    let entrance = Arc::new(Entrance::new(door, behind));
+    let serving = server.serve(move |request: Request<Bytes>, _: ConnectionInfo| {
+        let entrance = entrance.clone();
+        async move { entrance.answer(request).await }
     });
-    let serving = server.serve(move |request: Request<bytes::Bytes>, _: ConnectionInfo| {
-        let routes = routes.clone();
-        async move { routes.answer(request).await }
-    });
-    say(&format!("the page of {} is at {link}", store.cluster));
+    say(&format!("the page of {of} is at {link}"));
     say("the link works once; Ctrl-C ends the page");
     signals.end().await;
-    warm.abort();
     serving.stop().await;
     Ok(())
+}
+
+/// The history of the page. Its stories are folded meanwhile: the first page need not wait.
+fn store(args: &UiArgs) -> Result<Arc<Store>, UiError> {
+    let file = args.source.file()?;
+    let now = args.source.now.clone();
+    let zone = now.clone().unwrap_or_else(Zoned::now).time_zone().clone();
+    // The clock of the person who asks a daemon goes on.
+    let fixed = now.filter(|_| !args.stdio).map(|now| now.timestamp());
+    let store = Arc::new(Store::open(file, zone, fixed).map_err(QueryError::from)?);
+    let folding = store.clone();
+    tokio::spawn(async move {
+        let _ = folding.ask(|asked| asked.store.stories(asked.reader, asked.now.timestamp()).map(drop)).await;
+    });
+    Ok(store)
+}
+
+/// Serves the page on standard input and output, until the other side ends it.
+async fn stdio(args: &UiArgs) -> Result<(), UiError> {
+    let routes = Arc::new(Routes::new(store(args)?));
+    let service = service_fn(move |request: Request<Incoming>| {
+        let routes = routes.clone();
+        async move {
+            let (parts, _) = request.into_parts();
+            let request = Request::from_parts(parts, Bytes::new());
+            Ok::<_, Infallible>(routes.answer(&request).await)
+        }
+    });
+    let stream = TokioIo::new(tokio::io::join(tokio::io::stdin(), tokio::io::stdout()));
+    let mut builder = http2::Builder::new(TokioExecutor::new());
+    let builder = builder.timer(TokioTimer::new()).keep_alive_interval(Some(ALIVE));
+    builder.serve_connection(stream, service).await.map_err(UiError::Stdio)
 }

@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 use std::sync::LazyLock;
 
+use jiff::Zoned;
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, Error, Output, State, UndefinedBehavior, Value};
 use serde_json::{Value as Json, json};
@@ -86,6 +87,14 @@ fn escaped(text: &str) -> String {
     safe
 }
 
+/// A sentence of its own.
+pub(super) fn sentence(text: &str) -> String {
+    let mut chars = text.chars();
+    let first = chars.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
+    let end = if text.ends_with(['.', '?', '!']) { "" } else { "." };
+    format!("{first}{}{end}", chars.as_str())
+}
+
 /// What each page has around its content.
 pub(super) struct Frame<'a> {
     pub(super) title: &'a str,
@@ -111,15 +120,20 @@ impl<'a> Frame<'a> {
     }
 
     pub(super) fn json(&self, asked: &Asked<'_>) -> Json {
-        let zone = asked.now.time_zone().iana_name().unwrap_or("local time");
-        let hours = asked.now.strftime("%:z");
+        self.around(&asked.store.cluster, &asked.now)
+    }
+
+    /// The same without a history.
+    pub(super) fn around(&self, cluster: &str, now: &Zoned) -> Json {
+        let zone = now.time_zone().iana_name().unwrap_or("local time");
+        let hours = now.strftime("%:z");
         json!({
             "title": self.title,
-            "cluster": asked.store.cluster,
+            "cluster": cluster,
             "zone": format!("{zone}, UTC{hours}"),
-            "now": asked.now.strftime("%Y-%m-%d %H:%M:%S").to_string(),
+            "now": now.strftime("%Y-%m-%d %H:%M:%S").to_string(),
             "nav": self.nav,
-            "notices": self.notices,
+            "notices": self.notices.iter().map(|notice| sentence(notice)).collect::<Vec<_>>(),
             "search": self.search,
             "version": env!("CARGO_PKG_VERSION"),
         })

@@ -2,6 +2,7 @@
 
 mod errors;
 mod exec;
+mod page;
 mod places;
 mod questions;
 mod server;

@@ -1,7 +1,7 @@
 //! Issue 11: the page and `/v1`, over HTTP, as a browser and a program ask them.
 
 mod answers;
-mod browser;
+pub(crate) mod browser;
 mod door;
 mod hostile;
 mod live;

@@ -79,6 +79,8 @@ pub(super) enum Why {
         place.namespace, place.pod
     )]
     Lost { place: Box<Place>, message: String },
+    #[error("the connection to the daemon {}/{} has ended: {message}", name.namespace, name.name)]
+    Ended { name: DaemonName, message: String },
     #[error(
         "the kubediff in the pod {}/{} does not understand this question: it is of another version than this one, {}; its \
          image is {}. Use the same version on both sides",
@@ -100,6 +102,11 @@ impl DaemonError {
             Why::Output(error) => Ok(error),
             why => Err(Self(why)),
         }
+    }
+
+    /// The connection to a daemon has ended.
+    pub(crate) fn lost(name: &DaemonName, message: &str) -> Self {
+        Self(Why::Ended { name: name.clone(), message: message.to_owned() })
     }
 
     /// How the program ends with this.

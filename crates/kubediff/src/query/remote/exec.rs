@@ -4,16 +4,71 @@ use futures_util::FutureExt;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Status;
 use kube_client::Client;
-use kube_client::api::{Api, AttachParams};
-use tokio::io::{AsyncRead, AsyncReadExt};
+use kube_client::api::{Api, AttachParams, AttachedProcess};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, Join};
 
-use super::error::Why;
+use super::error::{DaemonError, Why};
 use super::place::Place;
 use super::relay::Relay;
 use super::server::{Server, Step};
 
 /// The bytes that are read at once, and wait for a slow reader of our output.
 const BUFFER: usize = 64 * 1024;
+
+/// A command that runs: its standard input and output as one stream.
+pub(crate) struct Pipe {
+    pub(crate) stream: Join<Box<dyn AsyncRead + Send + Unpin>, Box<dyn AsyncWrite + Send + Unpin>>,
+    pub(crate) stderr: Box<dyn AsyncRead + Send + Unpin>,
+    pub(crate) end: End,
+}
+
+/// The end of a command. The connection to it ends when this is dropped.
+pub(crate) struct End {
+    running: AttachedProcess,
+    place: Place,
+}
+
+impl End {
+    /// Waits for the end; why there is no more of the command's.
+    pub(crate) async fn reason(mut self) -> DaemonError {
+        let status = match self.running.take_status() {
+            Some(status) => status.await,
+            None => None,
+        };
+        let place = || Box::new(self.place.clone());
+        let ended = status.map(|status| exit_code(&self.place, &status));
+        DaemonError::from(match ended {
+            // Another version does not know the command, or takes other arguments.
+            Some(Ok(2)) => Why::Version { place: place() },
+            Some(Ok(code)) => {
+                Why::Lost { place: place(), message: format!("its kubediff ended with exit code {code}") }
+            }
+            Some(Err(why)) => why,
+            None => Why::Lost { place: place(), message: "it was closed".to_owned() },
+        })
+    }
+}
+
+/// Runs the command with a standard input.
+pub(super) async fn open(
+    client: &Client,
+    place: &Place,
+    command: Vec<String>,
+    server: &Server,
+) -> Result<Pipe, Why> {
+    let pods: Api<Pod> = Api::namespaced(client.clone(), &place.namespace);
+    let mut params = AttachParams::default().container(&place.container).stdin(true);
+    (params.max_stdout_buf_size, params.max_stderr_buf_size) = (Some(BUFFER), Some(BUFFER));
+    params.max_stdin_buf_size = Some(BUFFER);
+    let mut running = server.ask(Step::Exec, pods.exec(&place.pod, command, &params)).await?;
+    let (stdin, stdout, stderr) = (running.stdin(), running.stdout(), running.stderr());
+    let (Some(stdin), Some(stdout), Some(stderr)) = (stdin, stdout, stderr) else {
+        let message = "the connection has no streams".to_owned();
+        return Err(Why::NotRun { place: Box::new(place.clone()), message });
+    };
+    let stream = tokio::io::join(Box::new(stdout) as Box<_>, Box::new(stdin) as Box<_>);
+    Ok(Pipe { stream, stderr: Box::new(stderr), end: End { running, place: place.clone() } })
+}
 
 /// Runs the command, and passes on what it writes; its exit code.
 pub(super) async fn run(

@@ -13,7 +13,7 @@ use crate::web::params::Params;
 use crate::web::problem::Problem;
 use crate::web::row::{Rows, by, headline, of_change, title};
 use crate::web::store::Asked;
-use crate::web::template::{Frame, render};
+use crate::web::template::{Frame, render, sentence};
 
 /// The page of a change.
 pub(in crate::web) fn change(
@@ -92,7 +92,7 @@ fn other(asked: &mut Asked<'_>, number: Number, params: &Params) -> Result<Strin
     let found = asked.reader.records(&filter, &page)?.records;
     let Some(record) = found.first() else {
         let covered = covered(asked.reader, &zone)?;
-        let detail = super::timeline::sentence(&covered);
+        let detail = sentence(&covered);
         return Err(Problem::missing(format!("There is no change #{number}"), detail)
             .hint("Retention may have removed it, or the number is one of another history."));
     };

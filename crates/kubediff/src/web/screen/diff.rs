@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use super::timeline::{WORK, sentence};
+use super::timeline::WORK;
 use crate::Noise;
 use crate::ask::net::Net;
 use crate::ask::period::{Period, covered, date_and_time};
@@ -15,7 +15,7 @@ use crate::web::problem::Problem;
 use crate::web::question::target;
 use crate::web::row::{by, differences, title};
 use crate::web::store::Asked;
-use crate::web::template::{Frame, render};
+use crate::web::template::{Frame, render, sentence};
 
 const KNOWN: &[&str] = &["from", "to", "kind", "ns", "name"];
 /// Objects of a page.

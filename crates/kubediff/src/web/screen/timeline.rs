@@ -17,7 +17,7 @@ use crate::web::problem::Problem;
 use crate::web::question::{SCOPE, question};
 use crate::web::row::Rows;
 use crate::web::store::Asked;
-use crate::web::template::{Frame, render};
+use crate::web::template::{Frame, render, sentence};
 
 /// Rows of a page.
 const ROWS: usize = 100;
@@ -109,7 +109,8 @@ pub(in crate::web) fn timeline(asked: &mut Asked<'_>, params: &Params) -> Result
     let about = if survey.parts.iter().any(|part| part.others > 0) { "about " } else { "" };
     let mut summary = format!("{about}{total} {}", if total == 1 { "change" } else { "changes" });
     if !gaps.is_empty() {
-        summary.push_str(&format!("; not watched for {}", duration(unseen)));
+        let unseen = if unseen == 0 { "less than a second".to_owned() } else { duration(unseen) };
+        summary.push_str(&format!("; not watched for {unseen}"));
     }
     let mut notices = frame.notices.clone();
     if let Some(first) = stories_begin(asked, folds)? {
@@ -205,11 +206,4 @@ fn facets(survey: &Survey, params: &Params) -> Vec<Value> {
         facet("By", "by", managers),
     ];
     all.into_iter().filter(|facet| facet["items"].as_array().is_some_and(|items| !items.is_empty())).collect()
-}
-
-/// A sentence of its own.
-pub(super) fn sentence(text: &str) -> String {
-    let mut chars = text.chars();
-    let first = chars.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
-    format!("{first}{}.", chars.as_str())
 }

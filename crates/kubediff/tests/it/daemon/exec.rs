@@ -2,7 +2,7 @@
 //! command is the built `kubediff`, in an environment of its own.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use base64::Engine as _;
 use bytes::Bytes;
@@ -40,6 +40,8 @@ pub(crate) struct Asked {
     pub(crate) command: Vec<String>,
     pub(crate) headers: http::HeaderMap,
     pub(crate) protocol: String,
+    /// Whether the command has a standard input.
+    pub(crate) has_input: bool,
 }
 
 /// Reads the request of an exec.
@@ -50,6 +52,7 @@ pub(crate) fn asked(request: &Request<Bytes>, protocols: &[&str]) -> Asked {
         command: Vec::new(),
         headers: request.headers().clone(),
         protocol: String::new(),
+        has_input: false,
     };
     let mut streams = Vec::new();
     for (name, value) in form_urlencoded::parse(request.uri().query().unwrap().as_bytes()) {
@@ -61,6 +64,8 @@ pub(crate) fn asked(request: &Request<Bytes>, protocols: &[&str]) -> Asked {
         }
     }
     streams.sort();
+    asked.has_input = streams.contains(&"stdin".to_owned());
+    streams.retain(|stream| stream != "stdin");
     assert_eq!(streams, ["stderr", "stdout"]);
     let offered = request.headers()[header::SEC_WEBSOCKET_PROTOCOL].to_str().unwrap();
     let chosen = offered.split(", ").find(|offer| protocols.contains(offer));
@@ -76,10 +81,14 @@ pub(crate) fn upgrade(
     history: PathBuf,
 ) -> Response<Body> {
     let upgraded = hyper::upgrade::on(&mut request);
-    let command = asked.command.clone();
+    let (command, has_input) = (asked.command.clone(), asked.has_input);
     tokio::spawn(async move {
         let stream = TokioIo::new(upgraded.await.unwrap());
         let mut socket = WebSocketStream::from_raw_socket(stream, Role::Server, None).await;
+        if has_input && matches!(container, Container::Runs) {
+            let _ = pipe(&mut socket, &command, &history).await;
+            return;
+        }
         // A client that has gone away is none of the container's business.
         let _ = serve_container(&mut socket, &container, command, &history).await;
     });
@@ -145,6 +154,46 @@ async fn send(socket: &mut Socket, channel: u8, bytes: &[u8]) -> Sent {
     socket.send(Message::binary([&[channel], bytes].concat())).await
 }
 
+/// Runs the command with an input, until one side ends it.
+async fn pipe(socket: &mut Socket, command: &[String], history: &Path) -> Sent {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    for channel in 1..=3 {
+        send(socket, channel, &[]).await?;
+    }
+    let mut child = tokio::process::Command::from(prepared(command, history))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let (mut stdin, mut stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let mut stderr = child.stderr.take().unwrap();
+    let (mut out, mut err) = (vec![0; 3_000], vec![0; 3_000]);
+    loop {
+        tokio::select! {
+            read = stdout.read(&mut out) => match read.unwrap() {
+                0 => break,
+                length => send(socket, 1, &out[..length]).await?,
+            },
+            read = stderr.read(&mut err) => match read.unwrap() {
+                0 => break,
+                length => send(socket, 2, &err[..length]).await?,
+            },
+            message = socket.next() => match message {
+                Some(Ok(Message::Binary(bytes))) if bytes.first() == Some(&0) => stdin.write_all(&bytes[1..]).await.unwrap(),
+                Some(Ok(_)) => {}
+                _ => return Ok(()),
+            },
+        }
+    }
+    drop(stdin);
+    let code = child.wait().await.unwrap().code().unwrap();
+    send(socket, 3, ended(code.into()).to_string().as_bytes()).await?;
+    socket.close(None).await
+}
+
 /// The status that a kubelet sends at a command's end.
 fn ended(code: i64) -> Value {
     if code == 0 {
@@ -157,17 +206,18 @@ fn ended(code: i64) -> Value {
     })
 }
 
-/// Runs the command as in the daemon's container: without a terminal, a time zone, or files of time zones.
+/// Runs the command to its end.
 fn run(command: &[String], history: &Path) -> Output {
+    prepared(command, history).output().unwrap()
+}
+
+/// The command as in the daemon's container: without a terminal, a time zone, or files of time zones.
+fn prepared(command: &[String], history: &Path) -> Command {
     let (program, arguments) = command.split_first().unwrap();
     assert_eq!(program, "kubediff");
-    Command::new(env!("CARGO_BIN_EXE_kubediff"))
-        .args(arguments)
-        .env_clear()
-        .env("KUBEDIFF_HISTORY", history)
-        .env("TZDIR", "/nowhere")
-        .output()
-        .unwrap()
+    let mut prepared = Command::new(env!("CARGO_BIN_EXE_kubediff"));
+    prepared.args(arguments).env_clear().env("KUBEDIFF_HISTORY", history).env("TZDIR", "/nowhere");
+    prepared
 }
 
 /// How a value of a Secret might stand in an answer.

@@ -9,57 +9,66 @@ use std::time::Duration;
 use serde_json::Value;
 
 /// What the clock of the page shows, where the history is the shop's.
-pub(super) const NOW: &str = "2026-03-01T15:00:00+00:00[UTC]";
+pub(crate) const NOW: &str = "2026-03-01T15:00:00+00:00[UTC]";
 
 /// A running `kubediff ui`. It ends with this.
-pub(super) struct Page {
+pub(crate) struct Page {
     child: Child,
-    pub(super) port: u16,
+    pub(crate) port: u16,
     /// The path of the link that was printed.
-    pub(super) entry: String,
+    pub(crate) entry: String,
     cookie: Option<String>,
 }
 
 /// An answer.
 #[derive(Debug)]
-pub(super) struct Answer {
-    pub(super) status: u16,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
     head: String,
-    pub(super) text: String,
+    pub(crate) text: String,
 }
 
 impl Answer {
     /// A header, by its name in small letters.
-    pub(super) fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let lines = self.head.lines().filter_map(|line| line.split_once(": "));
         lines.filter(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value).next()
     }
 
-    pub(super) fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
     }
 }
 
 impl Page {
     /// A page whose clock stands still.
-    pub(super) fn at(history: &Path, now: &str) -> Self {
+    pub(crate) fn at(history: &Path, now: &str) -> Self {
         Self::with(history, &["--now", now])
     }
 
     /// A page in which somebody is inside.
-    pub(super) fn with(history: &Path, arguments: &[&str]) -> Self {
-        let mut page = Self::outside(history, arguments);
-        let entered = page.get(&page.entry.clone());
+    pub(crate) fn with(history: &Path, arguments: &[&str]) -> Self {
+        Self::outside(history, arguments).entered()
+    }
+
+    /// The page, in which somebody is now.
+    pub(crate) fn entered(mut self) -> Self {
+        let entered = self.get(&self.entry.clone());
         assert_eq!((entered.status, entered.header("location")), (303, Some("/")), "{entered:?}");
         let cookie = entered.header("set-cookie").unwrap();
-        page.cookie = cookie.split_once(';').map(|(cookie, _)| cookie.to_owned());
-        page
+        self.cookie = cookie.split_once(';').map(|(cookie, _)| cookie.to_owned());
+        self
     }
 
     /// A page in which nobody is.
-    pub(super) fn outside(history: &Path, arguments: &[&str]) -> Self {
+    pub(crate) fn outside(history: &Path, arguments: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_kubediff"));
         command.args(["ui", "--history"]).arg(history).args(arguments).env("TZ", "UTC");
+        Self::of(command)
+    }
+
+    /// The page of a command, in which nobody is.
+    pub(crate) fn of(mut command: Command) -> Self {
         let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let mut seen = Vec::new();
@@ -75,11 +84,11 @@ impl Page {
         Self { child, port: port.parse().unwrap(), entry: format!("/{entry}"), cookie: None }
     }
 
-    pub(super) fn get(&self, path: &str) -> Answer {
+    pub(crate) fn get(&self, path: &str) -> Answer {
         self.ask("GET", path, &format!("127.0.0.1:{}", self.port), self.cookie.as_deref())
     }
 
-    pub(super) fn ask(&self, method: &str, path: &str, host: &str, cookie: Option<&str>) -> Answer {
+    pub(crate) fn ask(&self, method: &str, path: &str, host: &str, cookie: Option<&str>) -> Answer {
         let mut stream = self.send(method, path, host, cookie);
         let mut bytes = Vec::new();
         stream.read_to_end(&mut bytes).unwrap();
@@ -90,7 +99,7 @@ impl Page {
     }
 
     /// The lines of an answer that does not end.
-    pub(super) fn follow(&self, path: &str) -> impl Iterator<Item = String> + use<> {
+    pub(crate) fn follow(&self, path: &str) -> impl Iterator<Item = String> + use<> {
         let stream = self.send("GET", path, &format!("127.0.0.1:{}", self.port), self.cookie.as_deref());
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         BufReader::new(stream).lines().map(Result::unwrap)
@@ -105,10 +114,6 @@ impl Page {
         stream
     }
 
-    /// The cookie of the one who is inside.
-    pub(super) fn cookie(&self) -> Option<&str> {
-        self.cookie.as_deref()
-    }
 }
 
 impl Drop for Page {
@@ -119,13 +124,13 @@ impl Drop for Page {
 }
 
 /// The addresses of this page that an HTML names.
-pub(super) fn links(html: &str) -> Vec<String> {
+pub(crate) fn links(html: &str) -> Vec<String> {
     let targets = html.split("href=\"").skip(1).filter_map(|rest| rest.split_once('"'));
     targets.map(|(link, _)| link.replace("&amp;", "&")).filter(|link| link.starts_with('/')).collect()
 }
 
 /// The text of an HTML, in one line.
-pub(super) fn text(html: &str) -> String {
+pub(crate) fn text(html: &str) -> String {
     let mut out = String::new();
     for part in html.split('<') {
         let text = part.split_once('>').map_or(part, |(_, text)| text);

@@ -68,6 +68,4 @@ fn a_history_that_is_not_there_ends_the_command_with_a_remedy() {
     let missing = folder.path().join("none.db");
     let said = crate::queries::run::run(&missing, &["ui"]);
     assert!(said.contains("none.db") && said.ends_with("exit 1\n"), "{said}");
-    let said = crate::queries::run::run(&missing, &["ui", "--daemon", "a/b"]);
-    assert!(said.contains("kubediff history backup") && said.ends_with("exit 2\n"), "{said}");
 }

@@ -1,0 +1,91 @@
+//! The entrance of a page on this machine: it lets in those who have the link, and asks what is behind it for them: a file, or the daemon in a
+//! cluster.
+
+use bytes::Bytes;
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use jiff::Zoned;
+use serve::{Body, full};
+
+use super::door::{Admission, Door};
+use super::problem::Problem;
+use super::remote::Remote;
+use super::routes::{Routes, moved, refusal};
+
+/// Nothing but the page's own files runs in it, and no other page shows it.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
+form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types kubediff";
+
+/// The entrance of a page.
+pub(super) struct Entrance {
+    door: Door,
+    behind: Behind,
+}
+
+/// What answers those who are inside.
+pub(super) enum Behind {
+    File(Routes),
+    Daemon(Remote),
+}
+
+impl Entrance {
+    pub(super) fn new(door: Door, behind: Behind) -> Self {
+        Self { door, behind }
+    }
+
+    /// Answers a request.
+    pub(super) async fn answer(&self, request: Request<Bytes>) -> Response<Body> {
+        let is_head = request.method() == Method::HEAD;
+        let mut response = self.admitted(request).await;
+        let headers = response.headers_mut();
+        for (name, value) in [
+            (header::CONTENT_SECURITY_POLICY, POLICY),
+            (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+            (header::REFERRER_POLICY, "no-referrer"),
+            (header::CACHE_CONTROL, "no-store"),
+            (header::HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+            (header::HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+        ] {
+            headers.insert(name, HeaderValue::from_static(value));
+        }
+        if is_head {
+            *response.body_mut() = full(Bytes::new());
+        }
+        response
+    }
+
+    async fn admitted(&self, request: Request<Bytes>) -> Response<Body> {
+        let path = request.uri().path();
+        let refused = |problem| refusal(path, problem, &Zoned::now());
+        if !matches!(*request.method(), Method::GET | Method::HEAD) {
+            let problem = Problem::new(StatusCode::METHOD_NOT_ALLOWED, "The page answers GET alone");
+            return refused(problem.hint("Nothing can be changed here."));
+        }
+        match self.door.admit(&request) {
+            Admission::Elsewhere => {
+                let problem =
+                    Problem::new(StatusCode::MISDIRECTED_REQUEST, "This is not the host of the page");
+                return refused(problem.hint("Open the link that `kubediff ui` prints."));
+            }
+            Admission::Enters(cookie) => {
+                let mut response = moved("/");
+                if let Ok(cookie) = HeaderValue::from_str(&cookie) {
+                    response.headers_mut().insert(header::SET_COOKIE, cookie);
+                }
+                return response;
+            }
+            // They hold nothing of the cluster, and the page of a refusal has them.
+            Admission::Outside if path.starts_with("/static/") => {}
+            Admission::Outside => {
+                self.door.invite();
+                let problem = Problem::new(StatusCode::FORBIDDEN, "This browser has not entered by the link");
+                let hint = "A link works once. `kubediff ui` prints another one where it runs: open that.";
+                return refused(problem.hint(hint));
+            }
+            Admission::Inside => {}
+        }
+        match &self.behind {
+            Behind::File(routes) => routes.answer(&request).await,
+            Behind::Daemon(remote) => remote.answer(&request).await,
+        }
+    }
+}
