@@ -1,7 +1,7 @@
 /**
  * Rows that the server sends while the page is open. They wait behind a button, so that nothing moves under the reader.
  *
- * @typedef {{ html: string, count: number, newest: number }} Rows
+ * @typedef {{ html: string, count: number, newest: number, gone: string[] }} Rows
  * @typedef {{ createHTML: (html: string) => string }} Policy
  */
 
@@ -30,6 +30,8 @@ class Live {
   /** The fragments that wait, the newest first. @type {string[]} */
   #held = [];
   #count = 0;
+  /** The rows that are a part of a story by now. @type {Set<string>} */
+  #gone = new Set();
 
   /**
    * @param {HTMLOListElement} list
@@ -85,9 +87,10 @@ class Live {
       this.#tell("");
     });
     source.addEventListener("rows", (event) => this.#keep(JSON.parse(event.data)));
+    // Too many have come to send them.
     source.addEventListener("lag", (event) => {
-      const { count } = JSON.parse(event.data);
-      this.#tell(count ? `${count} changes behind` : "");
+      const { to, count } = JSON.parse(event.data);
+      this.#keep({ html: "", count: Math.max(count, MOST_HELD + 1), newest: to, gone: [] });
     });
     // The browser would ask again from where this source began.
     source.addEventListener("error", () => {
@@ -108,6 +111,7 @@ class Live {
   #keep(rows) {
     this.after = `${rows.newest}`;
     this.#count += rows.count;
+    for (const key of rows.gone) this.#gone.add(key);
     if (this.#count <= MOST_HELD) this.#held.unshift(rows.html);
     else this.#held = [];
     this.pill.textContent = this.#held.length ? `↑ ${this.#count} new` : `${this.#count} new: load the page again`;
@@ -136,6 +140,13 @@ class Live {
       if (!key.endsWith("/0")) seen.add(key);
     }
     this.list.prepend(template.content);
+    for (const key of this.#gone) {
+      const item = this.list.querySelector(`[data-row="${CSS.escape(key)}"]`)?.closest("li");
+      const day = item?.querySelector(".day");
+      if (day) item?.nextElementSibling?.prepend(day);
+      item?.remove();
+    }
+    this.#gone.clear();
     for (const empty of document.querySelectorAll("section.empty")) empty.remove();
     this.#days();
     /** @type {HTMLElement | null} */ (this.list.querySelector(".row a[href]"))?.focus({ preventScroll: true });

@@ -42,6 +42,9 @@ pub struct ServerOptions {
     pub max_request_body: usize,
     /// How many requests of one HTTP/2 connection run at once.
     pub max_concurrent_streams: u32,
+    /// How long the head of a request may take, also the next one of an HTTP/1.1 connection: such a connection is closed that is idle so
+    /// long. `None` waits for ever, as clients of Kubernetes are used to.
+    pub head_timeout: Option<Duration>,
 }
 
 /// A server that has bound its port and does not answer yet: connections wait.
@@ -105,6 +108,7 @@ impl Default for ServerOptions {
             tls: None,
             max_request_body: 3 << 20,
             max_concurrent_streams: 1000,
+            head_timeout: None,
         }
     }
 }
@@ -188,6 +192,7 @@ impl ServerState {
             drain: self.drain.clone(),
             max_request_body: options.max_request_body,
             max_concurrent_streams: options.max_concurrent_streams,
+            head_timeout: options.head_timeout,
         };
         let counted = Counted::new(self.clone());
         let running = connection.run(stream, acceptor, handler);

@@ -188,6 +188,11 @@ impl Walk {
         }
     }
 
+    /// The last record of the entries so far.
+    pub(crate) fn taken(&self) -> Option<Number> {
+        self.taken
+    }
+
     /// The place that the walk has come to.
     pub(crate) fn place(&self, reader: &mut Reader, stories: Option<&Stories>) -> Result<Cursor, AskError> {
         let after = self.taken.or(self.page.after).unwrap_or_default();

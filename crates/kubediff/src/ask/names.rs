@@ -151,6 +151,29 @@ pub(crate) fn object(
     if target.scope.name.is_none() || target.scope.kinds.len() > 1 {
         return Err(UnknownName::NoName(words.join("/")).into());
     }
+    object_of(reader, target, &words.join("/"), namespace, zone)
+}
+
+/// The one object of a kind with this name, which may have any characters.
+pub(crate) fn named(
+    reader: &mut Reader,
+    kind: &str,
+    namespace: Option<&str>,
+    name: &str,
+    zone: &TimeZone,
+) -> Result<Found, AskError> {
+    let mut target = Target::read(reader, &[kind.to_owned()], namespace)?;
+    target.scope.name = Some(name.to_owned());
+    object_of(reader, target, &format!("{kind}/{name}"), namespace, zone)
+}
+
+fn object_of(
+    reader: &mut Reader,
+    target: Target,
+    written: &str,
+    namespace: Option<&str>,
+    zone: &TimeZone,
+) -> Result<Found, AskError> {
     let mut incarnations = reader.incarnations(&target.scope)?;
     // A definition that came again with another scope has objects with and without a namespace.
     let is_here = |it: &Incarnation| it.object.namespace.as_deref() == namespace;
@@ -169,7 +192,7 @@ pub(crate) fn object(
     match places.len() {
         0 => Err(nothing(reader, format!("the history has no {target}"), zone)),
         1 => Ok(Found { target, incarnations }),
-        _ => Err(UnknownName::Ambiguous { object: words.join("/"), places: places.join(", ") }.into()),
+        _ => Err(UnknownName::Ambiguous { object: written.to_owned(), places: places.join(", ") }.into()),
     }
 }
 

@@ -1,9 +1,11 @@
 //! The door of the page: somebody enters with a link that works once, and stays with a cookie.
 //!
 //! The port is open to every program and every user of this machine, and pages of other sites can send a browser to it. So a request needs
-//! the cookie, and a `Host` of this machine: another name would be one that an attacker lets point here (DNS rebinding).
+//! the cookie, and the `Host` of the page: another name would be one that an attacker lets point here (DNS rebinding). A browser sends a cookie to all
+//! ports of an address, so that a page without a chosen port has an address of its own where the system has many (Linux).
 
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -21,16 +23,16 @@ const PAUSE: Duration = Duration::from_secs(10);
 
 type Hash = [u8; 32];
 
-/// The door of a page on this port.
+/// The door of a page at this address.
 pub(super) struct Door {
-    port: u16,
+    address: SocketAddr,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
-    /// The hash of the link that nobody has used.
-    link: Option<Hash>,
+    /// The token of the link that nobody has used.
+    link: Option<String>,
     printed: Option<Instant>,
     /// The hashes of the cookies.
     inside: VecDeque<Hash>,
@@ -50,16 +52,21 @@ pub(super) enum Admission {
 }
 
 impl Door {
-    pub(super) fn new(port: u16) -> Self {
-        Self { port, state: Mutex::default() }
+    pub(super) fn new(address: SocketAddr) -> Self {
+        Self { address, state: Mutex::default() }
     }
 
-    /// A link that works once. A former one that nobody has used does not work any more.
+    /// A link that works once: the former one as long as nobody has used it.
     pub(super) fn link(&self) -> Result<String, getrandom::Error> {
-        let token = token()?;
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        (state.link, state.printed) = (Some(hash(&token)), Some(Instant::now()));
-        Ok(format!("http://127.0.0.1:{}/enter/{token}", self.port))
+        state.printed = Some(Instant::now());
+        let token = match state.link.take() {
+            Some(token) => token,
+            None => token()?,
+        };
+        let link = format!("http://{}/enter/{token}", self.address);
+        state.link = Some(token);
+        Ok(link)
     }
 
     /// Prints a new link for somebody who came without one.
@@ -77,16 +84,17 @@ impl Door {
         let host = request.uri().authority().map(http::uri::Authority::as_str);
         let named = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
         let is_here = |host: &str| {
-            ["127.0.0.1", "localhost", "[::1]"].iter().any(|name| host == format!("{name}:{}", self.port))
+            let names = [self.address.ip().to_string(), "localhost".to_owned()];
+            names.iter().any(|name| host == format!("{name}:{}", self.address.port()))
         };
         if !host.or(named).is_some_and(is_here) {
             return Admission::Elsewhere;
         }
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(token) = request.uri().path().strip_prefix("/enter/") {
-            // The hash is compared, so that the time says nothing of the token.
+            // Hashes are compared, so that the time says nothing of the token.
             let Ok(cookie) = self::token() else { return Admission::Outside };
-            if state.link.take_if(|link| *link == hash(token)).is_none() {
+            if state.link.take_if(|link| hash(link) == hash(token)).is_none() {
                 return Admission::Outside;
             }
             state.inside.push_back(hash(&cookie));
@@ -102,7 +110,7 @@ impl Door {
 
     /// Cookies know no ports: the name has it.
     fn name(&self) -> String {
-        format!("kubediff-{}", self.port)
+        format!("kubediff-{}", self.address.port())
     }
 
     fn cookies<'a>(&self, headers: &'a HeaderMap) -> impl Iterator<Item = &'a str> {
@@ -140,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_link_works_once_and_the_cookie_stays() {
-        let door = Door::new(4711);
+        let door = Door::new(([127, 0, 0, 1], 4711).into());
         let here = "127.0.0.1:4711";
         let link = door.link().unwrap();
         let path = link.strip_prefix("http://127.0.0.1:4711").unwrap();
@@ -150,19 +158,27 @@ mod tests {
         assert_eq!(door.admit(&request(path, here, None)), Admission::Outside);
         let cookie = cookie.split(';').next().unwrap();
         let sent = format!("other=1; {cookie}");
-        for host in [here, "localhost:4711", "[::1]:4711"] {
+        for host in [here, "localhost:4711"] {
             assert_eq!(door.admit(&request("/", host, Some(&sent))), Admission::Inside, "{host}");
         }
-        for host in ["evil.example:4711", "127.0.0.1", "127.0.0.1:4712", "127.0.0.1:4711.evil.example", ""] {
+        for host in [
+            "evil.example:4711",
+            "127.0.0.1",
+            "127.0.0.1:4712",
+            "127.0.0.2:4711",
+            "127.0.0.1:4711.evil.example",
+            "",
+        ] {
             assert_eq!(door.admit(&request("/", host, Some(&sent))), Admission::Elsewhere, "{host}");
         }
         for wrong in ["kubediff-4711=", "kubediff-4711=x", "kubediff-4712=x"] {
             assert_eq!(door.admit(&request("/", here, Some(wrong))), Admission::Outside, "{wrong}");
         }
-        // A newer link replaces one that nobody has used.
+        // A link that nobody has used stays: whoever asks without one makes none on the screen stale.
         let (first, second) = (door.link().unwrap(), door.link().unwrap());
-        let path = |link: &str| link.strip_prefix("http://127.0.0.1:4711").unwrap().to_owned();
-        assert_eq!(door.admit(&request(&path(&first), here, None)), Admission::Outside);
-        assert!(matches!(door.admit(&request(&path(&second), here, None)), Admission::Enters(_)));
+        assert_eq!(first, second);
+        let path = first.strip_prefix("http://127.0.0.1:4711").unwrap();
+        assert!(matches!(door.admit(&request(path, here, None)), Admission::Enters(_)));
+        assert_ne!(door.link().unwrap(), first);
     }
 }

@@ -17,7 +17,7 @@ use tokio::sync::Semaphore;
 
 use super::params::Params;
 use super::problem::Problem;
-use super::question::question;
+use super::question::{SCOPE, question};
 use super::row::Rows;
 use super::store::{Asked, Store};
 use super::template::render;
@@ -71,6 +71,13 @@ impl Live {
             Problem::new(StatusCode::SERVICE_UNAVAILABLE, "Too many pages are live")
                 .hint("Close some of them, or load the page anew by hand.")
         })?;
+        let known: Vec<&str> = SCOPE.iter().copied().chain(["after"]).collect();
+        if let Some(name) = params.unknown(&known).first() {
+            return Err(Problem::wrong(
+                name,
+                format!("There is no parameter `{name}` here; there are {}.", known.join(", ")),
+            ));
+        }
         let asked = params.clone();
         let named = params.get("after").and_then(|text| text.parse().ok()).map(Number);
         let after = self
@@ -132,7 +139,7 @@ fn news(
     let mut question = question(params, asked.reader, &asked.now)?;
     // The period of a page moves on with the time.
     (question.period.from, question.period.to) = (None, None);
-    let folds = params.flag("fold", is_html);
+    let folds = params.flag("fold", is_html)?;
     let known = if folds { Some(asked.store.stories(asked.reader, asked.now.timestamp())?) } else { None };
     let stories = known.as_ref().and_then(|known| known.stories());
     let cursor = Cursor { after, shown: BTreeSet::new() };
@@ -140,7 +147,7 @@ fn news(
     let (mut items, mut is_whole) = (Vec::new(), false);
     while items.len() < MOST {
         match walk.next(asked.reader, stories)? {
-            Step::Item(item) => items.push(item),
+            Step::Item(item) => items.push((item, walk.taken().unwrap_or(after))),
             Step::Bound | Step::End => {
                 is_whole = true;
                 break;
@@ -148,7 +155,8 @@ fn news(
         }
     }
     if !is_whole {
-        let data = json!({ "from": after, "to": last });
+        let count = asked.reader.count_after(after)?;
+        let data = json!({ "from": after, "to": last, "count": count });
         return Ok(Some(Part { text: event("lag", last, &data.to_string()), after: last }));
     }
     if items.is_empty() {
@@ -158,7 +166,7 @@ fn news(
         items.reverse();
         let mut rows = Rows::new(asked.now.time_zone());
         let mut gone = BTreeSet::new();
-        for item in &items {
+        for (item, _) in &items {
             rows.item(item);
             if let (Item::Story(told), Some(stories)) = (item, stories) {
                 let members = stories.members(asked.reader, told.story.id)?;
@@ -170,11 +178,11 @@ fn news(
         event("rows", last, &data.to_string())
     } else {
         let mut text = String::new();
-        for item in items {
-            let (name, number) = match &item {
-                Item::Record(record) => ("change", record.number()),
-                Item::Story(told) => ("story", told.story.last),
-                Item::Gap(_) => ("gap", after),
+        for (item, number) in items {
+            let name = match &item {
+                Item::Record(_) => "change",
+                Item::Story(_) => "story",
+                Item::Gap(_) => "gap",
             };
             let entry = Entry::of(item, &asked.store.cluster);
             text.push_str(&event(name, number, &json(&entry).unwrap_or_default()));

@@ -1,6 +1,7 @@
 //! The parameters of a request.
 
 use super::address;
+use super::problem::Problem;
 
 /// The parameters of a request, in order.
 #[derive(Debug, Clone, Default)]
@@ -24,17 +25,26 @@ impl Params {
     }
 
     /// `1` is true, `0` is false.
-    pub(super) fn flag(&self, name: &str, default: bool) -> bool {
+    pub(super) fn flag(&self, name: &str, default: bool) -> Result<bool, Problem> {
         match self.get(name) {
-            Some("1" | "true") => true,
-            Some("0" | "false") => false,
-            _ => default,
+            None => Ok(default),
+            Some("1" | "true") => Ok(true),
+            Some("0" | "false") => Ok(false),
+            Some(text) => Err(Problem::wrong(name, format!("`{text}` is neither 1 nor 0."))),
         }
     }
 
-    /// A number from 1 to `most`.
-    pub(super) fn number(&self, name: &str, default: usize, most: usize) -> usize {
-        self.get(name).and_then(|text| text.parse().ok()).unwrap_or(default).clamp(1, most)
+    /// A number from `least` to `most`.
+    pub(super) fn number(
+        &self,
+        name: &str,
+        default: usize,
+        least: usize,
+        most: usize,
+    ) -> Result<usize, Problem> {
+        let Some(text) = self.get(name) else { return Ok(default) };
+        let number = text.parse().ok().filter(|number| (least..=most).contains(number));
+        number.ok_or_else(|| Problem::wrong(name, format!("`{text}` is no number from {least} to {most}.")))
     }
 
     /// The names that are not among the known ones.

@@ -7,6 +7,7 @@ use kubediff_history::{Reader, Verb};
 use super::address;
 use super::params::Params;
 use super::problem::Problem;
+use super::store::Asked;
 use crate::ask::instant::instant;
 use crate::ask::log::Question;
 use crate::ask::names::Target;
@@ -32,7 +33,7 @@ pub(super) fn question(params: &Params, reader: &mut Reader, now: &Zoned) -> Res
             })
             .transpose()?,
         verbs: verbs(params.text("change"))?,
-        events: params.flag("events", false),
+        events: params.flag("events", false)?,
     })
 }
 
@@ -89,7 +90,14 @@ fn quoted(word: &str) -> String {
 }
 
 /// The address of what somebody searches for.
-pub(super) fn searched(text: &str, now: &Zoned) -> Result<String, Problem> {
+pub(super) fn searched(asked: &mut Asked<'_>, text: &str) -> Result<String, Problem> {
+    let now = asked.now.clone();
+    let mut is_kind = |word: &str| Target::read(asked.reader, &[word.to_owned()], None).is_ok();
+    address_of(text, &now, &mut is_kind)
+}
+
+/// The same, for somebody who knows kinds.
+fn address_of(text: &str, now: &Zoned, is_kind: &mut dyn FnMut(&str) -> bool) -> Result<String, Problem> {
     let text = text.trim();
     if let Some(number) = text.strip_prefix('#') {
         return match number.parse::<u64>() {
@@ -116,12 +124,25 @@ pub(super) fn searched(text: &str, now: &Zoned) -> Result<String, Problem> {
     }
     match parts.as_slice() {
         [] => {}
+        // As the page writes names: `shop/cart`, `Deployment shop/cart`; and as kubectl does: `deploy/cart`.
         [part] => match part.split_once('/') {
-            Some((kind, name)) if !kind.is_empty() => {
+            Some((kind, name)) if is_kind(kind) => {
                 found.extend([("kind", kind.to_owned()), ("name", name.to_owned())]);
+            }
+            Some((namespace, name)) if !namespace.is_empty() => {
+                found.extend([("ns", namespace.to_owned()), ("name", name.to_owned())]);
             }
             _ => found.push(("q", part.clone())),
         },
+        [kind, name] if is_kind(kind) => {
+            found.push(("kind", kind.clone()));
+            match name.split_once('/') {
+                Some((namespace, name)) => {
+                    found.extend([("ns", namespace.to_owned()), ("name", name.to_owned())])
+                }
+                None => found.push(("name", name.clone())),
+            }
+        }
         _ => {
             return Err(Problem {
                 detail: format!(
@@ -160,20 +181,24 @@ mod tests {
     #[test]
     fn the_search_box_takes_words_times_and_numbers() {
         let now: Zoned = "2026-11-23T16:30:00+01:00[Europe/Berlin]".parse().unwrap();
+        let mut is_kind = |word: &str| ["deploy", "Deployment"].contains(&word);
         for (text, expected) in [
             ("", "/"),
             ("cart", "/?q=cart"),
             (" cart ns:shop by:kubectl-* since:-2h ", "/?ns=shop&by=kubectl-*&since=-2h&q=cart"),
             ("since:\"yesterday 14:05\"", "/?since=yesterday+14%3A05"),
             ("deploy/cart", "/?kind=deploy&name=cart"),
+            ("shop/cart", "/?ns=shop&name=cart"),
+            ("Deployment shop/cart", "/?kind=Deployment&ns=shop&name=cart"),
+            ("deploy cart", "/?kind=deploy&name=cart"),
             ("system:node", "/?q=system%3Anode"),
             ("14:05", "/?since=2026-11-23T13%3A00%3A00Z&until=2026-11-23T13%3A10%3A00Z"),
             ("#812", "/change/812"),
         ] {
-            assert_eq!(searched(text, &now).unwrap(), expected, "{text}");
+            assert_eq!(address_of(text, &now, &mut is_kind).unwrap(), expected, "{text}");
         }
         for text in ["#x", "cart web"] {
-            assert!(searched(text, &now).is_err(), "{text}");
+            assert!(address_of(text, &now, &mut is_kind).is_err(), "{text}");
         }
         let params = Params::parse("q=cart&since=yesterday+14:05&fold=0");
         assert_eq!(words(&params), "cart since:\"yesterday 14:05\" fold:0");

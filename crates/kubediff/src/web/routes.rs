@@ -122,7 +122,7 @@ fn dispatch(
     let number = |text: &str| text.parse().map(Number).map_err(|_| missing(path));
     Ok(match segments.as_slice() {
         [""] => Answer::Html(screen::timeline(asked, params)?),
-        ["search"] => Answer::Elsewhere(question::searched(params.text("s"), &asked.now)?),
+        ["search"] => Answer::Elsewhere(question::searched(asked, params.text("s"))?),
         ["change", it] => Answer::Html(screen::change(asked, number(it)?, params)?),
         ["story", it] => match it.strip_suffix(".md") {
             Some(it) => Answer::Markdown(screen::markdown(asked, number(it)?, origin)?),
@@ -133,12 +133,12 @@ fn dispatch(
         }
         ["diff"] => Answer::Html(screen::diff(asked, params)?),
         ["at"] | ["at", ""] => match params.get("time") {
-            Some(text) => Answer::Elsewhere(format!("/at/{}/", screen::moment(asked, text)?)),
+            Some(text) => Answer::Elsewhere(format!("/at/{}/", screen::moment(asked, "time", text)?)),
             None => Answer::Html(screen::instant(asked, None, params)?),
         },
         ["at", time] => Answer::Elsewhere(params.address(&format!("/at/{time}/"), &["kind", "ns"], &[])),
         ["at", time, ""] => {
-            let at = screen::moment(asked, time)?;
+            let at = screen::moment(asked, "time", time)?;
             Answer::Html(screen::instant(asked, Some(at), params)?)
         }
         ["about"] => Answer::Html(screen::about(asked, params)?),

@@ -1,5 +1,6 @@
 //! Entries of the log as rows of a page.
 
+use jiff::SignedDuration;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -14,7 +15,7 @@ use crate::model::gap::Gap;
 use crate::show::render::event::Remark;
 use crate::show::render::header::{authors, mark, ways};
 use crate::story::{Story, Verdict};
-use crate::text::terminal::flow;
+use crate::text::terminal::{flow, thousands};
 
 /// Rows below each other. The first one of a day has the date.
 pub(super) struct Rows {
@@ -102,6 +103,9 @@ impl Rows {
     }
 
     pub(super) fn story(&mut self, story: &Story, root: Option<&ChangeRecord>) {
+        // It stands where its last record does.
+        let is_long = story.last_at.duration_since(story.opened_at) >= SignedDuration::from_mins(1);
+        let until = if is_long { format!("until {}", self.time(story.last_at)) } else { String::new() };
         self.push(
             story.opened_at,
             json!({
@@ -109,7 +113,7 @@ impl Rows {
                 "kind": story.object.gvk.kind, "name": name(&story.object),
                 "href": address::story(story.id), "object_href": address::object(&story.object),
                 "text": story.words(root.map(|root| root.summary.as_str())),
-                "by": root.map(by).unwrap_or_default(), "size": story.size(), "source": "",
+                "by": root.map(by).unwrap_or_default(), "size": story.size(), "source": until,
             }),
         );
     }
@@ -178,7 +182,8 @@ fn about(event: &Value) -> Option<String> {
     let text = |name: &str| about[name].as_str().filter(|text| !text.is_empty());
     let group =
         text("apiVersion").and_then(|version| version.split_once('/')).map(|(group, _)| format!(".{group}"));
-    let kind = text("kind")?.to_lowercase() + &group.unwrap_or_default();
+    let kind = text("kind").filter(|kind| kind.chars().all(|c| c.is_ascii_alphanumeric()))?;
+    let kind = kind.to_lowercase() + &group.unwrap_or_default();
     Some(address::named(&kind, text("namespace"), text("name")?))
 }
 
@@ -224,8 +229,18 @@ fn difference(Difference { path, edit }: &Difference) -> Value {
 /// A value: a text as it is, also of several lines, anything else on one line.
 pub(super) fn text(value: &Value) -> String {
     match value.as_str() {
-        Some(text) if text.contains('\n') => text.to_owned(),
-        _ => flow(value),
+        Some(text) if text.contains('\n') => clipped(text.to_owned()),
+        _ => clipped(flow(value)),
+    }
+}
+
+/// The beginning of a very long text, with its length.
+pub(super) fn clipped(text: String) -> String {
+    /// More helps nobody on a page.
+    const MOST: usize = 10_000;
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}… ({} bytes)", &text[..end], thousands(text.len())),
+        None => text,
     }
 }
 

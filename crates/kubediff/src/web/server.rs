@@ -1,8 +1,9 @@
 //! `kubediff ui`: the page of a history, on a port of this machine.
 
 use std::convert::Infallible;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::Request;
@@ -23,6 +24,9 @@ use crate::exit::Exit;
 use crate::query::{DaemonError, QueryError};
 use crate::signals::Signals;
 use crate::text::terminal::say;
+
+/// How long the head of a request may take, and a connection may be idle.
+const HEAD: Duration = Duration::from_secs(60);
 
 /// The page could not begin, or had to end.
 #[derive(Debug, thiserror::Error)]
@@ -49,6 +53,11 @@ pub enum UiError {
     /// The daemon cannot be asked.
     #[error(transparent)]
     Daemon(#[from] DaemonError),
+    /// A thread has ended although it should not.
+    #[error(
+        "the thread that opens the history has ended unexpectedly, which is a mistake in kubediff; report the message above"
+    )]
+    Ended(#[source] tokio::task::JoinError),
     /// The connection on standard input and output ended with an error.
     #[error("the page on standard input and output ended")]
     Stdio(#[source] hyper::Error),
@@ -60,7 +69,9 @@ impl UiError {
         match self {
             Self::History(error) => error.exit(),
             Self::Daemon(error) => error.exit(),
-            Self::Port { .. } | Self::Signals(_) | Self::Random(_) | Self::Stdio(_) => Exit::Failure,
+            Self::Port { .. } | Self::Signals(_) | Self::Random(_) | Self::Ended(_) | Self::Stdio(_) => {
+                Exit::Failure
+            }
         }
     }
 }
@@ -75,12 +86,7 @@ pub async fn run(args: &UiArgs) -> Result<(), UiError> {
         return stdio(args).await;
     }
     let mut signals = Signals::listen().map_err(UiError::Signals)?;
-    let options = ServerOptions {
-        address: (Ipv4Addr::LOCALHOST, args.port).into(),
-        max_request_body: 64 << 10,
-        ..ServerOptions::default()
-    };
-    let server = Server::bind(options).await.map_err(|source| UiError::Port { port: args.port, source })?;
+    let server = bind(args.port).await.map_err(|source| UiError::Port { port: args.port, source })?;
     let (behind, of) = match &args.source.daemon {
         Some(name) => {
             let remote = Remote::open(name.clone(), args.source.clone());
@@ -91,12 +97,17 @@ pub async fn run(args: &UiArgs) -> Result<(), UiError> {
             (Behind::Daemon(remote), format!("{}/{}", name.namespace, name.name))
         }
         None => {
-            let store = store(args)?;
+            // What is named may be no file, and never answer.
+            let opening = args.clone();
+            let store = tokio::select! {
+                opened = tokio::task::spawn_blocking(move || store(&opening)) => opened.map_err(UiError::Ended)??,
+                () = signals.end() => return Ok(()),
+            };
             let name = store.cluster.clone();
             (Behind::File(Routes::new(store)), name)
         }
     };
-    let door = Door::new(server.address().port());
+    let door = Door::new(server.address());
     let link = door.link()?;
     let entrance = Arc::new(Entrance::new(door, behind));
     let serving = server.serve(move |request: Request<Bytes>, _: ConnectionInfo| {
@@ -110,6 +121,33 @@ pub async fn run(args: &UiArgs) -> Result<(), UiError> {
     Ok(())
 }
 
+/// Binds the port. The server shares its port with other sockets of this user, so that it asks first whether somebody has it.
+async fn bind(port: u16) -> std::io::Result<Server> {
+    let address = SocketAddr::from((if port == 0 { own_address() } else { Ipv4Addr::LOCALHOST }, port));
+    if port != 0 {
+        drop(tokio::net::TcpListener::bind(address).await?);
+    }
+    let head_timeout = Some(HEAD);
+    Server::bind(ServerOptions {
+        address,
+        max_request_body: 64 << 10,
+        head_timeout,
+        ..ServerOptions::default()
+    })
+    .await
+}
+
+/// An address of this machine that probably nobody else has. All of 127.0.0.0/8 is of Linux (RFC 1122, 3.2.1.3, lets it).
+fn own_address() -> Ipv4Addr {
+    match getrandom::u32() {
+        Ok(random) if cfg!(target_os = "linux") => {
+            let [_, b, c, d] = random.to_be_bytes();
+            Ipv4Addr::new(127, b.max(1), c, d.clamp(1, 254))
+        }
+        _ => Ipv4Addr::LOCALHOST,
+    }
+}
+
 /// The history of the page. Its stories are folded meanwhile: the first page need not wait.
 fn store(args: &UiArgs) -> Result<Arc<Store>, UiError> {
     let file = args.source.file()?;
@@ -119,7 +157,7 @@ fn store(args: &UiArgs) -> Result<Arc<Store>, UiError> {
     let fixed = now.filter(|_| !args.stdio).map(|now| now.timestamp());
     let store = Arc::new(Store::open(file, zone, fixed).map_err(QueryError::from)?);
     let folding = store.clone();
-    tokio::spawn(async move {
+    tokio::runtime::Handle::current().spawn(async move {
         let _ = folding.ask(|asked| asked.store.stories(asked.reader, asked.now.timestamp()).map(drop)).await;
     });
     Ok(store)

@@ -18,6 +18,11 @@ const READERS: usize = 4;
 /// A record that was seen so long ago is in the history by now.
 const SETTLED: SignedDuration = SignedDuration::from_secs(5);
 
+/// So long after the last record, time decides nothing more.
+const WEAK: SignedDuration = SignedDuration::from_secs(10);
+/// Time is let pass so often at most.
+const SOON: SignedDuration = SignedDuration::from_secs(1);
+
 /// The history of the page.
 pub(super) struct Store {
     file: PathBuf,
@@ -27,8 +32,30 @@ pub(super) struct Store {
     /// What `now` is, where somebody else's clock counts.
     now: Option<Timestamp>,
     idle: Mutex<Vec<Masked>>,
-    room: Semaphore,
-    stories: RwLock<Option<(Stories, Number)>>,
+    room: Arc<Semaphore>,
+    stories: RwLock<Option<Folded>>,
+    /// Which file it was at the start.
+    identity: Option<(u64, u64)>,
+}
+
+/// The stories up to a record, and up to a time.
+struct Folded {
+    stories: Stories,
+    last: Number,
+    until: Timestamp,
+}
+
+/// A file by its device and number, where it has them.
+fn identity(file: &Path) -> std::io::Result<Option<(u64, u64)>> {
+    let found = file.metadata()?;
+    #[cfg(unix)]
+    let identity = {
+        use std::os::unix::fs::MetadataExt as _;
+        Some((found.dev(), found.ino()))
+    };
+    #[cfg(not(unix))]
+    let identity = found.is_file().then_some((0, 0));
+    Ok(identity)
 }
 
 /// A reader, and what it masks: hidden values that became known up to a record.
@@ -72,6 +99,7 @@ impl Store {
         now: Option<Timestamp>,
     ) -> Result<Self, kubediff_history::Error> {
         let mut first = Masked::open(&file)?;
+        let identity = identity(&file).unwrap_or_default();
         let cluster = first.reader.cluster()?;
         Ok(Self {
             file,
@@ -79,8 +107,9 @@ impl Store {
             zone,
             now,
             idle: Mutex::new(vec![first]),
-            room: Semaphore::new(READERS),
+            room: Arc::new(Semaphore::new(READERS)),
             stories: RwLock::new(None),
+            identity,
         })
     }
 
@@ -89,10 +118,12 @@ impl Store {
         self: &Arc<Self>,
         question: impl FnOnce(&mut Asked<'_>) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
-        // The semaphore is never closed.
-        let permit = self.room.acquire().await.ok();
+        // The semaphore is never closed. A question goes on when nobody waits for it any more, and keeps its room.
+        let room = self.room.clone().acquire_owned().await.ok();
         let store = self.clone();
         let answer = tokio::task::spawn_blocking(move || {
+            let _room = room;
+            store.is_the_same()?;
             let idle = || store.idle.lock().unwrap_or_else(PoisonError::into_inner);
             let known = idle().pop();
             let mut masked = known.map_or_else(|| Masked::open(&store.file), Ok)?;
@@ -102,9 +133,7 @@ impl Store {
             idle().push(masked);
             answer
         });
-        let answer = answer.await;
-        drop(permit);
-        answer.unwrap_or_else(|_| {
+        answer.await.unwrap_or_else(|_| {
             Err(Problem::new(
                 StatusCode::INTERNAL_SERVER_ERROR,
                 "The question ended in a mistake of kubediff",
@@ -113,10 +142,29 @@ impl Store {
         })
     }
 
+    /// Refuses to answer from another file than the one at the start.
+    fn is_the_same(&self) -> Result<(), Problem> {
+        let problem = |title: &str| {
+            Problem::new(StatusCode::GONE, title)
+                .hint("Start `kubediff ui` again, with the file that it is to show.")
+        };
+        match identity(&self.file) {
+            Ok(found) if found == self.identity => Ok(()),
+            Ok(_) => Err(problem("The file of the history is another one now")),
+            Err(_) => Err(problem("The file of the history is gone")),
+        }
+    }
+
     /// The stories of all records up to now.
     pub(super) fn stories(&self, reader: &mut Reader, now: Timestamp) -> Result<Known<'_>, Problem> {
-        let last = reader.last()?.map_or(Number(0), |(last, _)| last);
-        let is_known = |known: &Option<(Stories, Number)>| known.as_ref().is_some_and(|(_, at)| *at >= last);
+        let (last, last_at) = reader.last()?.unwrap_or_default();
+        let time_passes = |known: &Folded| {
+            let is_settled = known.until.duration_since(last_at) >= WEAK;
+            !is_settled && now.duration_since(known.until) > SETTLED + SOON
+        };
+        let is_known = |known: &Option<Folded>| {
+            known.as_ref().is_some_and(|known| known.last >= last && !time_passes(known))
+        };
         let known = self.stories.read().unwrap_or_else(PoisonError::into_inner);
         if is_known(&known) {
             return Ok(Known(known));
@@ -125,11 +173,12 @@ impl Store {
         let mut writes = self.stories.write().unwrap_or_else(PoisonError::into_inner);
         if !is_known(&writes) {
             let mut stories = match writes.take() {
-                Some((stories, _)) => stories,
+                Some(folded) => folded.stories,
                 None => Stories::open(reader)?,
             };
-            stories.catch_up(reader, now.checked_sub(SETTLED).unwrap_or(now))?;
-            *writes = Some((stories, last));
+            let until = now.checked_sub(SETTLED).unwrap_or(now);
+            stories.catch_up(reader, until)?;
+            *writes = Some(Folded { stories, last, until });
         }
         drop(writes);
         Ok(Known(self.stories.read().unwrap_or_else(PoisonError::into_inner)))
@@ -137,10 +186,10 @@ impl Store {
 }
 
 /// The stories, while nobody folds more.
-pub(super) struct Known<'a>(RwLockReadGuard<'a, Option<(Stories, Number)>>);
+pub(super) struct Known<'a>(RwLockReadGuard<'a, Option<Folded>>);
 
 impl Known<'_> {
     pub(super) fn stories(&self) -> Option<&Stories> {
-        self.0.as_ref().map(|(stories, _)| stories)
+        self.0.as_ref().map(|folded| &folded.stories)
     }
 }

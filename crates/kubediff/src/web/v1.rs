@@ -150,14 +150,14 @@ fn changes(asked: &mut Asked<'_>, params: &Params) -> Result<String, Problem> {
         "oldest" => Order::OldestFirst,
         _ => return Err(Problem::wrong("order", "The orders are newest and oldest.")),
     };
-    let limit = params.number("limit", ITEMS.0, ITEMS.1);
+    let limit = params.number("limit", ITEMS.0, 1, ITEMS.1)?;
     let scope = params.address("", SCOPE, &[("order", "")]) + params.text("order");
     let cursor = params
         .get("cursor")
         .map(|text| Cursor::read(text, &scope))
         .transpose()
         .map_err(Problem::of("cursor"))?;
-    let folds = params.flag("fold", false);
+    let folds = params.flag("fold", false)?;
     let known = if folds { Some(asked.store.stories(asked.reader, asked.now.timestamp())?) } else { None };
     let stories = known.as_ref().and_then(|known| known.stories());
     let reader = &mut *asked.reader;
@@ -195,7 +195,7 @@ fn change(asked: &mut Asked<'_>, number: Number, params: &Params) -> Result<Stri
     let none = || Problem::missing(format!("There is no change #{number}"), "");
     let version = asked.reader.version_of(number)?.ok_or_else(none)?;
     let record = version.change.as_deref().cloned().ok_or_else(none)?;
-    if !params.flag("objects", false) {
+    if !params.flag("objects", false)? {
         return line(&record);
     }
     let mut change = Change::of_record(record).map_err(AskError::from)?;
@@ -264,7 +264,7 @@ fn facets(asked: &mut Asked<'_>, params: &Params) -> Result<String, Problem> {
 fn state(asked: &mut Asked<'_>, named: &Named, params: &Params) -> Result<String, Problem> {
     known(params, &["at", "rev", "managed"])?;
     let found = find(asked, named, params)?;
-    let object = shown(&found.version, params.flag("managed", false));
+    let object = shown(&found.version, params.flag("managed", false)?);
     let version = &found.version;
     line(&json!({
         "number": version.number, "rv": version.rv, "observed_at": version.observed_at, "change": version.change,
@@ -275,7 +275,7 @@ fn state(asked: &mut Asked<'_>, named: &Named, params: &Params) -> Result<String
 fn versions(asked: &mut Asked<'_>, named: &Named, params: &Params) -> Result<String, Problem> {
     known(params, &["limit", "before"])?;
     let found = find(asked, named, &Params::default())?;
-    let limit = params.number("limit", ITEMS.0, ITEMS.1);
+    let limit = params.number("limit", ITEMS.0, 1, ITEMS.1)?;
     let filter = kubediff_history::Filter { scope: found.target.scope.clone(), ..Default::default() };
     let mut page = Page::newest(limit);
     if let Some(before) = params.get("before") {
@@ -314,12 +314,13 @@ fn diff(asked: &mut Asked<'_>, params: &Params) -> Result<String, Problem> {
         return Err(Problem::wrong("from", "Give the earlier time as `from`."));
     };
     let target = target(params, asked.reader)?;
-    let limit = params.number("limit", ITEMS.0, ITEMS.1);
+    let limit = params.number("limit", ITEMS.0, 1, ITEMS.1)?;
     let mut net = Net::of(asked.reader, &target.scope, (from, to), crate::Noise::default())?;
     let mut items = Vec::new();
     while items.len() < limit
-        && let Some(change) = net.next(asked.reader)?
+        && let Some(mut change) = net.next(asked.reader)?
     {
+        change.cluster = Some(asked.store.cluster.clone());
         items.push(change);
     }
     let remarks = net.remarks(asked.reader, asked.now.time_zone())?;
@@ -332,13 +333,13 @@ fn objects(asked: &mut Asked<'_>, params: &Params) -> Result<String, Problem> {
     if params.get("kind").is_none() {
         return Err(Problem::wrong("kind", "Give a kind, such as kind=pods."));
     }
-    let at: Option<Timestamp> = params.get("at").map(|text| moment(asked, text)).transpose()?;
+    let at: Option<Timestamp> = params.get("at").map(|text| moment(asked, "at", text)).transpose()?;
     let target = target(params, asked.reader)?;
     let present = asked.reader.present(&target.scope, at)?;
-    let limit = params.number("limit", ITEMS.0, ITEMS.1);
-    let start = params.get("start").and_then(|text| text.parse().ok()).unwrap_or(0).min(present.len());
+    let limit = params.number("limit", ITEMS.0, 1, ITEMS.1)?;
+    let start = params.number("start", 0, 0, usize::MAX)?.min(present.len());
     let stop = present.len().min(start + limit);
-    let managed = params.flag("managed", false);
+    let managed = params.flag("managed", false)?;
     let states = asked.reader.states(&present, start..stop)?;
     let items: Vec<Value> = states
         .iter()
@@ -355,7 +356,7 @@ fn objects(asked: &mut Asked<'_>, params: &Params) -> Result<String, Problem> {
 fn gaps(asked: &mut Asked<'_>, params: &Params) -> Result<String, Problem> {
     known(params, &["limit"])?;
     let question = question(params, asked.reader, &asked.now)?;
-    let page = Page::newest(params.number("limit", ITEMS.0, ITEMS.1));
+    let page = Page::newest(params.number("limit", ITEMS.0, 1, ITEMS.1)?);
     let gaps = asked.reader.gaps(&question.target.scope, question.period.from, question.period.to, &page)?;
     line(&json!({ "items": gaps }))
 }

@@ -3,11 +3,12 @@
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::pin::pin;
+use std::time::Duration;
 
 use hyper::body::Incoming;
 use hyper::rt::{Read, Write};
 use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
@@ -49,6 +50,7 @@ pub(super) struct Connection {
     pub(super) drain: CancellationToken,
     pub(super) max_request_body: usize,
     pub(super) max_concurrent_streams: u32,
+    pub(super) head_timeout: Option<Duration>,
 }
 
 impl Connection {
@@ -66,9 +68,13 @@ impl Connection {
     }
 
     async fn answer(self, stream: Box<dyn Stream>, handler: AnyHandler) {
-        let Self { info, tasks, drain, max_request_body, max_concurrent_streams } = self;
+        let Self { info, tasks, drain, max_request_body, max_concurrent_streams, head_timeout } = self;
         let mut builder = auto::Builder::new(Streams { tasks, closed: info.closed.clone() });
         builder.http1().max_buf_size(WRITE_BUFFER);
+        if let Some(limit) = head_timeout {
+            builder.http1().timer(TokioTimer::new()).header_read_timeout(limit);
+            builder.http2().timer(TokioTimer::new()).keep_alive_interval(limit);
+        }
         builder.http2().max_send_buf_size(WRITE_BUFFER).max_concurrent_streams(max_concurrent_streams);
         let service = service_fn(move |incoming: http::Request<Incoming>| {
             let (handler, info) = (handler.clone(), info.clone());

@@ -39,10 +39,13 @@ pub(in crate::web) fn parts(from: Timestamp, to: Timestamp, zone: &TimeZone) -> 
         times.extend(Timestamp::from_second(at));
         at += step;
     }
-    // The last bar has the moment of the question.
-    if times.last().is_some_and(|last| *last <= to) {
-        times.extend(Timestamp::from_second(at));
+    // The first and the last part may be shorter.
+    if let Some(first) = times.first_mut() {
+        *first = from.max(*first);
     }
+    let last = times.iter().position(|at| *at >= to).unwrap_or(times.len());
+    times.truncate(last.max(1));
+    times.push(to);
     Parts { times, step }
 }
 
@@ -196,14 +199,12 @@ mod tests {
             let (from, to): (Timestamp, Timestamp) = (from.parse().unwrap(), to.parse().unwrap());
             let parts = parts(from, to, &zone);
             assert_eq!(parts.step, step, "{from}");
-            assert!(
-                *parts.times.first().unwrap() <= from && *parts.times.last().unwrap() > to,
-                "{:?}",
-                parts.times
-            );
+            assert_eq!((*parts.times.first().unwrap(), *parts.times.last().unwrap()), (from, to));
             assert!(parts.times.len() <= 84, "{}", parts.times.len());
             let offset = i64::from(zone.to_offset(from).seconds());
-            assert!(parts.times.iter().all(|at| (at.as_second() + offset) % step == 0));
+            let inner = parts.times.iter().skip(1).rev().skip(1);
+            assert!(inner.clone().all(|at| (at.as_second() + offset) % step == 0), "{:?}", parts.times);
+            assert!(parts.times.windows(2).all(|ends| ends[0] <= ends[1]));
         }
     }
 }

@@ -23,14 +23,18 @@ const KNOWN: &[&str] = &["kind", "ns", "start"];
 const ROWS: usize = 250;
 
 /// The time that somebody means: in words, or as the number of a change, which was the last one then.
-pub(in crate::web) fn moment(asked: &mut Asked<'_>, text: &str) -> Result<Timestamp, Problem> {
+pub(in crate::web) fn moment(
+    asked: &mut Asked<'_>,
+    parameter: &str,
+    text: &str,
+) -> Result<Timestamp, Problem> {
     if let Some(number) = text.strip_prefix('#').and_then(|number| number.parse().ok()) {
         let at = asked.reader.time_of(Number(number))?;
         return at.ok_or_else(|| Problem::missing(format!("There is no change {text}"), ""));
     }
-    let at = time_of(text, &asked.now).map_err(|error| Problem::wrong("time", error.to_string()))?;
+    let at = time_of(text, &asked.now).map_err(|error| Problem::wrong(parameter, error.to_string()))?;
     if at > asked.now.timestamp() {
-        return Err(Problem::wrong("time", "The time is in the future: nothing is known of it."));
+        return Err(Problem::wrong(parameter, "The time is in the future: nothing is known of it."));
     }
     Ok(at)
 }
@@ -129,7 +133,7 @@ fn table(
     path: &str,
 ) -> Result<Value, Problem> {
     let present = asked.reader.present(&target.scope, at)?;
-    let start = params.get("start").and_then(|text| text.parse().ok()).unwrap_or(0).min(present.len());
+    let start = params.number("start", 0, 0, usize::MAX)?.min(present.len());
     let end = present.len().min(start + ROWS);
     let states = asked.reader.states(&present, start..end)?;
     let has_namespace =

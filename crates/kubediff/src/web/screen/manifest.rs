@@ -11,7 +11,7 @@ use crate::ask::period::date_and_time;
 use crate::changes::facts::duration;
 use crate::model::managers;
 use crate::web::address;
-use crate::web::row::text;
+use crate::web::row::{clipped, text};
 
 /// Lines of a manifest that are shown.
 const LINES: usize = 5_000;
@@ -27,8 +27,10 @@ struct Line {
 pub(super) fn plain(title: &str, object: &Value) -> Value {
     let lines = lines(object);
     let more = lines.len().saturating_sub(LINES);
-    let shown =
-        lines.into_iter().take(LINES).map(|line| json!({ "text": line.text, "blame": null, "first": false }));
+    let shown = lines
+        .into_iter()
+        .take(LINES)
+        .map(|line| json!({ "text": clipped(line.text), "blame": null, "first": false }));
     json!({ "title": title, "lines": shown.collect::<Vec<_>>(), "more": more })
 }
 
@@ -62,7 +64,8 @@ pub(super) fn blamed(
         }
     }
     let lines = lines(object);
-    let (mut shown, mut last) = (Vec::new(), None);
+    // The value before may be long: its words are made once for all lines of a field.
+    let (mut shown, mut last, mut mark): (_, Option<&FieldBlame>, _) = (Vec::new(), None, Value::Null);
     let mut count = 0;
     for line in &lines {
         let blame = of(&by_pointer, &line.pointer);
@@ -71,12 +74,17 @@ pub(super) fn blamed(
         }
         count += 1;
         if shown.len() < LINES {
-            let mark = blame.map(|blame| (blame.number, blame.exact));
-            let is_first = mark.is_some() && mark != last;
-            last = mark;
-            shown.push(
-                json!({ "text": line.text, "first": is_first, "blame": blame.map(|it| gutter.mark(it)) }),
-            );
+            let is_same = match (blame, last) {
+                (Some(now), Some(last)) => std::ptr::eq(now, last),
+                (now, last) => now.is_none() && last.is_none(),
+            };
+            let kept = |it: &FieldBlame| (it.number, it.exact);
+            let is_first = blame.is_some_and(|now| last.is_none_or(|last| kept(last) != kept(now)));
+            if !is_same {
+                mark = blame.map_or(Value::Null, |it| gutter.mark(it));
+            }
+            last = blame;
+            shown.push(json!({ "text": clipped(line.text.clone()), "first": is_first, "blame": mark }));
         }
     }
     json!({ "title": title, "more": count - shown.len(), "lines": shown })

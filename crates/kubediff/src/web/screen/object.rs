@@ -82,8 +82,7 @@ pub(in crate::web) struct Found {
 /// The version that the parameters mean: the newest one, that of a record, or that at a time.
 pub(in crate::web) fn find(asked: &mut Asked<'_>, named: &Named, params: &Params) -> Result<Found, Problem> {
     let zone = asked.now.time_zone().clone();
-    let words = [named.resource.clone(), named.name.clone()];
-    let found = names::object(asked.reader, &words, named.namespace.as_deref(), &zone)?;
+    let found = names::named(asked.reader, &named.resource, named.namespace.as_deref(), &named.name, &zone)?;
     let at = match (params.get("rev"), params.get("at")) {
         (Some(text), _) => match text.trim_start_matches('#').parse() {
             Ok(number) => At::Number(Number(number)),

@@ -59,7 +59,7 @@ pub(in crate::web) fn timeline(asked: &mut Asked<'_>, params: &Params) -> Result
     if !is_live {
         question.period.to = Some(to);
     }
-    let folds = params.flag("fold", true);
+    let folds = params.flag("fold", true)?;
     let scope = params.address("", SCOPE, &[]);
     let cursor = params.get("cursor").map(|text| Cursor::read(text, &scope)).transpose();
     let cursor = cursor.map_err(Problem::of("cursor"))?;

@@ -14,7 +14,8 @@ pub(crate) const NOW: &str = "2026-03-01T15:00:00+00:00[UTC]";
 /// A running `kubediff ui`. It ends with this.
 pub(crate) struct Page {
     child: Child,
-    pub(crate) port: u16,
+    /// Its address and port, as a browser names the host.
+    pub(crate) host: String,
     /// The path of the link that was printed.
     pub(crate) entry: String,
     cookie: Option<String>,
@@ -73,19 +74,20 @@ impl Page {
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let mut seen = Vec::new();
         let link = lines.by_ref().map(Result::unwrap).find_map(|line| {
-            let link = line.split_once("http://127.0.0.1:").map(|(_, link)| link.to_owned());
+            let link = line.split_once("http://").map(|(_, link)| link.to_owned());
             seen.push(line);
             link
         });
         let link = link.unwrap_or_else(|| panic!("{seen:?}"));
         // What it says later must not fill the pipe.
         std::thread::spawn(move || lines.for_each(drop));
-        let (port, entry) = link.split_once('/').unwrap();
-        Self { child, port: port.parse().unwrap(), entry: format!("/{entry}"), cookie: None }
+        let (host, entry) = link.split_once('/').unwrap();
+        assert!(host.starts_with("127."), "{host}");
+        Self { child, host: host.to_owned(), entry: format!("/{entry}"), cookie: None }
     }
 
     pub(crate) fn get(&self, path: &str) -> Answer {
-        self.ask("GET", path, &format!("127.0.0.1:{}", self.port), self.cookie.as_deref())
+        self.ask("GET", path, &self.host, self.cookie.as_deref())
     }
 
     pub(crate) fn ask(&self, method: &str, path: &str, host: &str, cookie: Option<&str>) -> Answer {
@@ -100,20 +102,19 @@ impl Page {
 
     /// The lines of an answer that does not end.
     pub(crate) fn follow(&self, path: &str) -> impl Iterator<Item = String> + use<> {
-        let stream = self.send("GET", path, &format!("127.0.0.1:{}", self.port), self.cookie.as_deref());
+        let stream = self.send("GET", path, &self.host, self.cookie.as_deref());
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         BufReader::new(stream).lines().map(Result::unwrap)
     }
 
     fn send(&self, method: &str, path: &str, host: &str, cookie: Option<&str>) -> TcpStream {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        let mut stream = TcpStream::connect(&self.host).unwrap();
         let cookie = cookie.map(|cookie| format!("Cookie: {cookie}\r\n")).unwrap_or_default();
         // HTTP/1.0: the body is as it is, and ends with the connection.
         let request = format!("{method} {path} HTTP/1.0\r\nHost: {host}\r\n{cookie}\r\n");
         stream.write_all(request.as_bytes()).unwrap();
         stream
     }
-
 }
 
 impl Drop for Page {

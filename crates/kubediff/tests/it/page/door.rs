@@ -7,7 +7,8 @@ use crate::queries::shop::Shop;
 fn nobody_is_answered_who_has_not_entered_by_the_link() {
     let shop = Shop::open();
     let page = Page::outside(&shop.path, &["--now", NOW]);
-    let here = format!("127.0.0.1:{}", page.port);
+    let here = page.host.clone();
+    let port = here.split(':').nth(1).unwrap();
     for path in
         ["/", "/change/1", "/v1/changes", "/v1/live", "/live", "/about", "/enter/", "/enter/AAAA", "/nothing"]
     {
@@ -25,7 +26,9 @@ fn nobody_is_answered_who_has_not_entered_by_the_link() {
     let cookie = cookie.split(';').next().unwrap();
     assert_eq!(page.ask("GET", "/", &here, Some(cookie)).status, 200);
     // A page of another site can make a browser ask here, under a name that it lets point here.
-    for host in ["evil.example", &format!("evil.example:{}", page.port), "127.0.0.1:1", ""] {
+    for host in
+        ["evil.example", &format!("evil.example:{port}"), &format!("127.0.0.1:{port}"), "127.0.0.1:1", ""]
+    {
         let answer = page.ask("GET", "/", host, Some(cookie));
         assert_eq!(answer.status, 421, "{host}");
         assert!(!answer.text.contains("prod"), "{}", answer.text);
@@ -68,4 +71,31 @@ fn a_history_that_is_not_there_ends_the_command_with_a_remedy() {
     let missing = folder.path().join("none.db");
     let said = crate::queries::run::run(&missing, &["ui"]);
     assert!(said.contains("none.db") && said.ends_with("exit 1\n"), "{said}");
+}
+
+#[test]
+fn a_port_that_is_taken_is_not_shared() {
+    let shop = Shop::open();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port().to_string();
+    drop(listener);
+    let first = Page::with(&shop.path, &["--port", &port]);
+    assert_eq!(first.host, format!("127.0.0.1:{port}"));
+    let said = crate::queries::run::run(&shop.path, &["ui", "--port", &port]);
+    assert!(said.contains("cannot be served on port") && said.ends_with("exit 1\n"), "{said}");
+    assert_eq!(first.get("/v1/status").status, 200);
+}
+
+#[test]
+fn a_file_that_becomes_another_one_is_not_answered_from() {
+    let shop = Shop::open();
+    let other = Shop::open();
+    let page = Page::at(&shop.path, NOW);
+    assert_eq!(page.get("/v1/status").status, 200);
+    std::fs::rename(&other.path, &shop.path).unwrap();
+    let answer = page.get("/v1/status");
+    assert_eq!(answer.status, 410, "{}", answer.text);
+    assert!(page.get("/").text.contains("Start `kubediff ui` again"));
+    std::fs::remove_file(&shop.path).unwrap();
+    assert!(page.get("/").text.contains("The file of the history is gone"));
 }

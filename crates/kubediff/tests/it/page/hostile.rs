@@ -90,3 +90,23 @@ fn markup_and_invisible_characters_stay_text_on_every_screen() {
 fn percent(text: &str) -> String {
     text.bytes().map(|byte| format!("%{byte:02X}")).collect()
 }
+
+/// A config map may have a megabyte, and its page has the first lines of it.
+#[test]
+fn very_long_values_are_cut() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("history.db");
+    let mut world = World::open(&path, [7; 32]);
+    for time in ["14:00:00", "14:01:00"] {
+        let lines: String = (0..20_000).map(|line| format!("line {line} at {time}\n")).collect();
+        world.wrote(time, "kubectl", object("ConfigMap", "big", &json!(lines)));
+    }
+    drop(world);
+    let page = Page::at(&path, "2026-03-01T14:10:00Z[UTC]");
+    for path in ["/", "/change/2", "/o/cm/shop/big", "/o/cm/shop/big?tab=diff", "/diff?from=14:00&to=14:02"] {
+        let answer = page.get(path);
+        assert_eq!(answer.status, 200, "{path}");
+        assert!(answer.text.len() < 2_500_000, "{path}: {}", answer.text.len());
+    }
+    assert!(page.get("/o/cm/shop/big").text.contains("more lines"));
+}

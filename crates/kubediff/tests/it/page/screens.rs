@@ -116,7 +116,7 @@ fn a_story_is_shown_with_its_pods() {
     expect!["14:01:00 ▸ Deployment shop/cart image web 1 -> 2; failing, 0 of 1 updated, cart-b crash-looped (1 restart) argocd 8 changes"].assert_eq(&shown);
     expect!["Deployment shop/cart #4 image web 1 -> 2 failing, 0 of 1 updated cart-b crash-looped (1 restart) Story rollout Time 2026-03-01 14:01:00 to 2026-03-01 14:01:16 By argocd Size 8 changes The cluster before it Markdown JSON kubediff get deployments -n shop --at 2026-03-01T14:00:59Z The change that it began with ~ spec.template.spec.containers[web].image shop/cart:1 shop/cart:2 Pods cart-b new cart-a old 14:01:00 14:01:03 14:01:06 14:01:09 14:01:13 pending 14:01:01 to 14:01:02 ready 14:01:02 to 14:01:06 crash-looped 14:01:06 to 14:01:16 ready 14:01:00 to 14:01:16 terminating 14:01:16 to 14:01:16 Deployment began pending running, not ready ready in trouble terminating Deployment began As a table Pod Template Node Ready after Restarts Trouble State cart-b new n1 1s 1 ! crash-looped exists cart-a old n1 0 ended All its changes Sunday, 1 March 2026 14:01:00 ~ Deployment shop/cart image web 1 -> 2 argocd 14:01:01 + ReplicaSet shop/cart-new image web: shop/cart:2, replicas 1 kube-controller-manager 14:01:01 + Pod shop/cart-b image web: web:1, phase Pending kube-controller-manager 14:01:01 ~ Pod shop/cart-b +nodeName n1 kube-scheduler 14:01:02 ~ Pod shop/cart-b phase Pending -> Running, +conditions, +containerStatuses kubelet/status 14:01:06 ~ Pod shop/cart-b Ready True -> False, +containerStatuses[web].lastState, containerStatuses[web].ready true -> false, containerStatuses[web].restartCount 0 -> 1, 2 more kubelet/status 14:01:16 ~ Pod shop/cart-a +deletionTimestamp 2026-03-01T14:01:16.1Z kube-controller-manager 14:01:16 - Pod shop/cart-a age 1h1m, image web: web:1, phase Running, node n1"].assert_eq(&content(&page, &format!("/story/{id}")));
     expect![[r#"
-        ### [Deployment shop/cart](http://127.0.0.1:PORT/story/4)
+        ### [Deployment shop/cart](http://HOST/story/4)
 
         image web 1 -\> 2; failing, 0 of 1 updated, cart-b crash-looped (1 restart)
 
@@ -126,16 +126,16 @@ fn a_story_is_shown_with_its_pods() {
 
         | time | change | object | |
         |---|---|---|---|
-        | 14:01:00 | [#4](http://127.0.0.1:PORT/change/4) | Deployment shop/cart | image web 1 -\> 2 |
-        | 14:01:01 | [#5](http://127.0.0.1:PORT/change/5) | ReplicaSet shop/cart-new | image web: shop/cart:2, replicas 1 |
-        | 14:01:01 | [#6](http://127.0.0.1:PORT/change/6) | Pod shop/cart-b | image web: web:1, phase Pending |
-        | 14:01:01 | [#7](http://127.0.0.1:PORT/change/7) | Pod shop/cart-b | +nodeName n1 |
-        | 14:01:02 | [#8](http://127.0.0.1:PORT/change/8) | Pod shop/cart-b | phase Pending -\> Running, +conditions, +containerStatuses |
-        | 14:01:06 | [#9](http://127.0.0.1:PORT/change/9) | Pod shop/cart-b | Ready True -\> False, +containerStatuses\[web\].lastState, containerStatuses\[web\].ready true -\> false, containerStatuses\[web\].restartCount 0 -\> 1, 2 more |
-        | 14:01:16 | [#10](http://127.0.0.1:PORT/change/10) | Pod shop/cart-a | +deletionTimestamp 2026-03-01T14:01:16.1Z |
-        | 14:01:16 | [#11](http://127.0.0.1:PORT/change/11) | Pod shop/cart-a | age 1h1m, image web: web:1, phase Running, node n1 |
+        | 14:01:00 | [#4](http://HOST/change/4) | Deployment shop/cart | image web 1 -\> 2 |
+        | 14:01:01 | [#5](http://HOST/change/5) | ReplicaSet shop/cart-new | image web: shop/cart:2, replicas 1 |
+        | 14:01:01 | [#6](http://HOST/change/6) | Pod shop/cart-b | image web: web:1, phase Pending |
+        | 14:01:01 | [#7](http://HOST/change/7) | Pod shop/cart-b | +nodeName n1 |
+        | 14:01:02 | [#8](http://HOST/change/8) | Pod shop/cart-b | phase Pending -\> Running, +conditions, +containerStatuses |
+        | 14:01:06 | [#9](http://HOST/change/9) | Pod shop/cart-b | Ready True -\> False, +containerStatuses\[web\].lastState, containerStatuses\[web\].ready true -\> false, containerStatuses\[web\].restartCount 0 -\> 1, 2 more |
+        | 14:01:16 | [#10](http://HOST/change/10) | Pod shop/cart-a | +deletionTimestamp 2026-03-01T14:01:16.1Z |
+        | 14:01:16 | [#11](http://HOST/change/11) | Pod shop/cart-a | age 1h1m, image web: web:1, phase Running, node n1 |
     "#]]
-        .assert_eq(&page.get(&format!("/story/{id}.md")).text.replace(&page.port.to_string(), "PORT"));
+        .assert_eq(&page.get(&format!("/story/{id}.md")).text.replace(&page.host, "HOST"));
 }
 
 /// Every address that a screen names has a screen, and none takes back what another one says.
