@@ -21,6 +21,7 @@ mod messages;
 mod metadata;
 mod mutants;
 mod package;
+mod page;
 mod protobuf;
 mod public_api;
 mod recording;

@@ -13,7 +13,7 @@ use tooling::{Error, cpu, process};
 
 use crate::test_run::{self, TestRun, real_server};
 use crate::tree::Tree;
-use crate::{contract, control_plane, deny, dist, image, package, public_api, tidy};
+use crate::{contract, control_plane, deny, dist, image, package, page, public_api, tidy};
 
 /// A step: its heading and its function.
 type Step<'a> = (&'static str, Box<dyn Fn() -> Result<(), Error> + 'a>);
@@ -32,6 +32,7 @@ pub(crate) fn run(tree: &Tree, fast: bool) -> Result<(), Error> {
         steps.push(("control plane", Box::new(|| control_plane::check(tree))));
     }
     steps.push(("tests", Box::new(move || tests(tree, real_server))));
+    steps.push(("page", Box::new(|| page::run(tree))));
     steps.push(("contract", Box::new(|| contract::report(tree, false))));
     perform(&steps)
 }
