@@ -139,7 +139,7 @@ pub struct LogArgs {
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub until: Option<String>,
 
-    /// Only changes by this field manager
+    /// Only changes by this field manager; `*` stands for any characters
     #[arg(long, value_name = "NAME")]
     pub manager: Option<String>,
 

@@ -24,7 +24,7 @@ pub(super) struct Entrance {
 /// What answers those who are inside.
 pub(super) enum Behind {
     File(Routes),
-    Daemon(Remote),
+    Daemon(Box<Remote>),
 }
 
 impl Entrance {

@@ -107,8 +107,7 @@ fn address_of(text: &str, now: &Zoned, is_kind: &mut dyn FnMut(&str) -> bool) ->
     }
     if let Ok(at) = instant(text, now) {
         let time = |at: Timestamp| at.to_string();
-        let [since, until] =
-            [at.checked_sub(AROUND), at.checked_add(AROUND)].map(|it| it.map_or_else(|_| at, |it| it));
+        let [since, until] = [at.checked_sub(AROUND), at.checked_add(AROUND)].map(|it| it.unwrap_or(at));
         return Ok(address::with("/", [("since", time(since)), ("until", time(until))]));
     }
     let mut found: Vec<(&str, String)> = Vec::new();

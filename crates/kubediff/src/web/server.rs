@@ -94,7 +94,7 @@ pub async fn run(args: &UiArgs) -> Result<(), UiError> {
                 opened = remote => opened?,
                 () = signals.end() => return Ok(()),
             };
-            (Behind::Daemon(remote), format!("{}/{}", name.namespace, name.name))
+            (Behind::Daemon(Box::new(remote)), format!("{}/{}", name.namespace, name.name))
         }
         None => {
             // What is named may be no file, and never answer.

@@ -78,17 +78,17 @@ fn line(answer: &impl Serialize) -> Result<String, Problem> {
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum Entry {
-    Record(Record),
+    Record(Box<Record>),
     Gap(Gap),
-    Story { story: Story },
+    Story { story: Box<Story> },
 }
 
 impl Entry {
     pub(super) fn of(item: Item, cluster: &str) -> Self {
         match item {
-            Item::Record(record) => Self::Record(record),
+            Item::Record(record) => Self::Record(Box::new(record)),
             Item::Gap(gap) => Self::Gap(gap.of_cluster(cluster)),
-            Item::Story(told) => Self::Story { story: told.story },
+            Item::Story(told) => Self::Story { story: Box::new(told.story) },
         }
     }
 }

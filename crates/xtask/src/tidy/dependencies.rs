@@ -115,12 +115,6 @@ const RULES: &[Rule] = &[
         because: "only the demo needs a server of its own",
     },
     Rule {
-        of: "kubectl-changes",
-        on: &["testapi-serve"],
-        unless: Unless::Tests,
-        because: "tables are the crate kube-table, and only tests need a server of their own",
-    },
-    Rule {
         of: "kube-table",
         on: &["testapi*", "informer*", "tokio*", "http*", "hyper*", "kube-*"],
         unless: Unless::Never,

@@ -24,9 +24,10 @@ use crate::tree::File;
 /// until the slowest list, objects that a configuration leaves out, resources that are not watched at present. Rehearsals with a quarter less work,
 /// by a server that keeps the objects parsed that it has read or written last, took 55. Times as places in the log, and answers
 /// that are longer than the memory (issue 11), took 255. Events that are kept, times as spans of numbers, and several kinds in a question
-/// took 770. Stories (`log --fold`) took 2,550. A change that deletes code lowers it; a change
+/// took 770. Stories (`log --fold`) took 2,550. The page (`kubediff ui`, also of a
+/// daemon), `/v1` and its layer of answers took 5,100. A change that deletes code lowers it; a change
 /// that raises it says why the capability is worth the lines.
-const BUDGET: usize = 144_380;
+const BUDGET: usize = 149_600;
 
 /// Generated files have a folder of this name. People neither review nor change them.
 const GENERATED: &str = "/generated/";

@@ -102,12 +102,15 @@ pub(in crate::web) fn instant(
     Ok(render("instant.html", context)?)
 }
 
+/// The address of this screen with other parameters.
+type Link<'a> = dyn Fn(&[(&str, &str)]) -> String + 'a;
+
 /// The namespaces that were there.
 fn places(
     asked: &mut Asked<'_>,
     at: Option<Timestamp>,
     chosen: Option<&str>,
-    link: &dyn Fn(&[(&str, &str)]) -> String,
+    link: &Link<'_>,
 ) -> Result<Vec<Value>, Problem> {
     /// More do not help to choose.
     const MOST: usize = 60;
