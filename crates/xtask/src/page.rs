@@ -9,8 +9,7 @@ use crate::tree::Tree;
 
 /// Chromium by its names in distributions.
 const BROWSERS: [&str; 3] = ["chromium-headless-shell", "chromium", "google-chrome"];
-const REMEDY: &str =
-    "install it: on Debian, `apt-get install chromium-headless-shell`, and Node with npm from https://nodejs.org";
+const REMEDY: &str = "install it: on Debian, `apt-get install chromium-headless-shell`, and Node with npm from https://nodejs.org";
 
 /// Tests the page. On a machine without a browser it is left out, but for CI.
 pub(crate) fn run(tree: &Tree) -> Result<(), Error> {
@@ -26,7 +25,8 @@ pub(crate) fn run(tree: &Tree) -> Result<(), Error> {
             }
         };
     };
-    let program = test_run::build(tree)?.into_iter().find(|it| it.target.name == "kubediff" && !it.profile.test);
+    let program =
+        test_run::build(tree)?.into_iter().find(|it| it.target.name == "kubediff" && !it.profile.test);
     let program = program.filter(|it| it.target.kind == ["bin"]);
     let program = program.ok_or_else(|| Error::missing("kubediff", "cargo has not built it"))?;
     let folder = tree.root().join("crates/kubediff/page/tests");

@@ -2,7 +2,7 @@
 
 use kubediff_history::{Number, ObjectId};
 
-/// What stands for no namespace in an address.
+/// The segment of an object without a namespace.
 pub(super) const NONE: &str = "-";
 
 /// `/change/812`.

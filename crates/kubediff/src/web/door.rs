@@ -38,7 +38,7 @@ struct State {
     inside: VecDeque<Hash>,
 }
 
-/// What becomes of a request.
+/// The decision about a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Admission {
     /// It is answered.

@@ -21,7 +21,7 @@ pub(super) struct Entrance {
     behind: Behind,
 }
 
-/// What answers those who are inside.
+/// The source of the answers.
 pub(super) enum Behind {
     File(Routes),
     Daemon(Box<Remote>),

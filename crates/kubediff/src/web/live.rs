@@ -125,7 +125,7 @@ impl Live {
     }
 }
 
-/// What came after a record; nothing where nothing did.
+/// The part of the stream after a record; nothing where no record follows.
 fn news(
     asked: &mut Asked<'_>,
     params: &Params,

@@ -97,7 +97,7 @@ pub async fn run(args: &UiArgs) -> Result<(), UiError> {
             (Behind::Daemon(Box::new(remote)), format!("{}/{}", name.namespace, name.name))
         }
         None => {
-            // What is named may be no file, and never answer.
+            // A named pipe in the place of the file would never answer.
             let opening = args.clone();
             let store = tokio::select! {
                 opened = tokio::task::spawn_blocking(move || store(&opening)) => opened.map_err(UiError::Ended)??,

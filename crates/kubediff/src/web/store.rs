@@ -29,7 +29,7 @@ pub(super) struct Store {
     /// The name of the cluster, else its uid.
     pub(super) cluster: String,
     pub(super) zone: TimeZone,
-    /// What `now` is, where somebody else's clock counts.
+    /// A clock that stands still, for tests.
     now: Option<Timestamp>,
     idle: Mutex<Vec<Masked>>,
     room: Arc<Semaphore>,

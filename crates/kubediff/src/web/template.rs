@@ -95,7 +95,7 @@ pub(super) fn sentence(text: &str) -> String {
     format!("{first}{}{end}", chars.as_str())
 }
 
-/// What each page has around its content.
+/// The parts of a page around its content.
 pub(super) struct Frame<'a> {
     pub(super) title: &'a str,
     /// The entry of the navigation.

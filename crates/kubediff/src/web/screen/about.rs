@@ -1,4 +1,4 @@
-//! What the history has, and how it is read.
+//! The contents of the history, its watches, gaps and sinks.
 
 use kubediff_history::{Page, Record, Scope};
 use serde_json::{Value, json};

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// What the clock of the page shows, where the history is the shop's.
+/// The time of the page's clock, where the history is the shop's.
 pub(crate) const NOW: &str = "2026-03-01T15:00:00+00:00[UTC]";
 
 /// A running `kubediff ui`. It ends with this.
@@ -79,7 +79,7 @@ impl Page {
             link
         });
         let link = link.unwrap_or_else(|| panic!("{seen:?}"));
-        // What it says later must not fill the pipe.
+        // Later messages must not fill the pipe.
         std::thread::spawn(move || lines.for_each(drop));
         let (host, entry) = link.split_once('/').unwrap();
         assert!(host.starts_with("127."), "{host}");

@@ -1,4 +1,4 @@
-//! Who gets an answer.
+//! The door: requests with and without the cookie.
 
 use super::browser::{NOW, Page};
 use crate::queries::shop::Shop;

@@ -1,4 +1,4 @@
-//! Whoever may write to the cluster writes nothing to the page but text.
+//! Content of the cluster stays text on the page.
 
 use serde_json::{Value, json};
 

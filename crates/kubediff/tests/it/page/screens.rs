@@ -1,4 +1,4 @@
-//! What people see.
+//! The screens, as text.
 
 use std::collections::{BTreeMap, VecDeque};
 
