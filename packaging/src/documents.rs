@@ -61,6 +61,7 @@ mod tests {
             "man/kubediff-serve.1",
             "man/kubediff-status.1",
             "man/kubediff-config.1",
+            "man/kubediff-ui.1",
             "man/kubediff-log.1",
             "man/kubediff-show.1",
             "man/kubediff-diff.1",

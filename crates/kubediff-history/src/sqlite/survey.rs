@@ -19,6 +19,10 @@ use crate::survey::{Counts, Survey};
 const MOST: usize = 20_000;
 /// The numbers in which the changes of managers are looked for.
 const SPAN: i64 = 200_000;
+/// Versions that a survey looks at, of which the filter may take few.
+const LOOKED: i64 = 500_000;
+/// The versions of so few objects are all looked at.
+const FEW: usize = 100;
 
 /// A counted change.
 struct Counted {
@@ -38,7 +42,7 @@ pub(super) fn survey(connection: &Connection, filter: &Filter, times: &[Timestam
     for time in times {
         starts.push(Span::of(connection, None, Some(*time))?.to);
     }
-    let counted = counted(connection, &filter)?;
+    let Part { counted, from } = counted(connection, &filter)?;
     for it in &counted {
         let place = starts.partition_point(|start| *start <= it.number);
         let Some(part) = place.checked_sub(1).and_then(|at| survey.parts.get_mut(at)) else { continue };
@@ -48,15 +52,15 @@ pub(super) fn survey(connection: &Connection, filter: &Filter, times: &[Timestam
             _ => part.updated += 1,
         }
     }
-    let oldest = counted.last().map_or(i64::MAX, |it| it.number);
-    if counted.len() == MOST {
+    if let Some(oldest) = from {
         survey.counted_since = time_of(connection, number(oldest))?;
         let is_of_all =
             filter.scope == Scope::default() && filter.verbs.is_empty() && filter.paths.is_empty();
         if is_of_all && filter.manager.is_none() {
             for (part, ends) in survey.parts.iter_mut().zip(starts.windows(2)) {
                 if let [from, to] = ends {
-                    part.others = (*to.min(&oldest) - from).max(0).unsigned_abs();
+                    // Numbers begin with 1.
+                    part.others = (*to.min(&oldest) - from.max(&1)).max(0).unsigned_abs();
                 }
             }
         }
@@ -86,10 +90,23 @@ pub(super) fn survey(connection: &Connection, filter: &Filter, times: &[Timestam
 }
 
 /// The latest changes that the filter takes, the latest first.
-fn counted(connection: &Connection, filter: &Filter) -> Outcome<Vec<Counted>> {
+struct Part {
+    counted: Vec<Counted>,
+    /// The number from which on they are counted, where not all are.
+    from: Option<i64>,
+}
+
+impl Part {
+    fn new(counted: Vec<Counted>, looked: Option<i64>) -> Self {
+        let last = counted.last().filter(|_| counted.len() >= MOST).map(|it| it.number);
+        Self { from: last.or(looked), counted }
+    }
+}
+
+fn counted(connection: &Connection, filter: &Filter) -> Outcome<Part> {
     let mut found = Vec::new();
-    let Named::All(mut named) = Named::find(connection, filter)? else { return Ok(found) };
-    let Some(chosen) = Chosen::find(connection, &filter.scope)? else { return Ok(found) };
+    let Named::All(mut named) = Named::find(connection, filter)? else { return Ok(Part::new(found, None)) };
+    let Some(chosen) = Chosen::find(connection, &filter.scope)? else { return Ok(Part::new(found, None)) };
     let leads = match chosen.objects {
         Some(_) => None,
         None if named.is_empty() => Candidates::of_places(connection, &chosen)?,
@@ -101,20 +118,32 @@ fn counted(connection: &Connection, filter: &Filter) -> Outcome<Vec<Counted>> {
         conditions.and(&it.condition());
     });
     let Some(leads) = leads else {
+        let are_few = chosen.objects.as_ref().is_some_and(|objects| objects.len() <= FEW);
+        let last: i64 =
+            connection.query_row("SELECT value FROM meta WHERE name = 'next'", [], |row| row.get(0))?;
+        let from = span.to.min(last).saturating_sub(LOOKED);
+        let looked = Some(from).filter(|from| !are_few && *from > span.from);
+        if let Some(from) = looked {
+            conditions.compare("v.number >= ", from);
+        }
         select(connection, conditions, &mut found)?;
-        return Ok(found);
+        return Ok(Part::new(found, looked));
     };
-    let mut after = Some(span.before(Order::NewestFirst));
+    let (mut after, mut looked) = (Some(span.before(Order::NewestFirst)), 0);
     while let Some(beyond) = after
         && found.len() < MOST
     {
+        if looked >= LOOKED {
+            return Ok(Part::new(found, Some(beyond)));
+        }
         let numbers;
         (numbers, after) = leads.next(connection, Order::NewestFirst, beyond, &span)?;
+        looked += i64::try_from(numbers.len()).unwrap_or(LOOKED);
         let mut conditions = conditions.clone();
         conditions.one_of("v.number", &numbers);
         select(connection, conditions, &mut found)?;
     }
-    Ok(found)
+    Ok(Part::new(found, None))
 }
 
 fn select(connection: &Connection, conditions: Conditions, found: &mut Vec<Counted>) -> Outcome<()> {

@@ -577,3 +577,36 @@ fn k5_a_step_of_retention_is_a_few_versions() {
     }
     assert!(removed >= 989 && steps >= 990 / 64, "{removed} versions in {steps} steps");
 }
+
+/// Of very many changes, the latest are counted one by one, and of the others at most the number is known.
+#[test]
+fn a_survey_counts_the_latest_changes_one_by_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut history = open(&folder.path().join("h.db"));
+    let (parts, each) = (5, 5_000);
+    for second in 0..parts {
+        let mut batch = Batch::default();
+        for one in 0..each {
+            let name = format!("p-{second}-{one}");
+            let object = object(if one % 2 == 0 { "pods" } else { "nodes" }, Some("shop"), &name, &name);
+            let change = changed(change(Verb::Added, &["helm"], &[]));
+            batch.observe(observation(&object, 1, at(second), &json!({"name": name}), change));
+        }
+        history.commit(&batch).unwrap();
+    }
+    let mut reader = history.reader().unwrap();
+    let times: Vec<_> = (0..=parts).map(at).collect();
+    let survey = reader.survey(&Filter::default(), &times).unwrap();
+    let totals: Vec<u64> = survey.parts.iter().map(Counts::total).collect();
+    assert_eq!(totals, [each; 5]);
+    assert_eq!((survey.parts[0].others, survey.parts[1].others), (each, 0));
+    assert_eq!(survey.counted_since, Some(at(1)));
+    assert_eq!(survey.kinds.iter().map(|(_, count)| *count).collect::<Vec<_>>(), [10_000, 10_000]);
+    assert_eq!(survey.managers, [("helm".to_owned(), 20_000)]);
+
+    // Of a part of them, nothing is said of the time before.
+    let kind = KindName { group: None, resource: "pods".to_owned() };
+    let scope = Scope { kinds: vec![kind], ..Scope::default() };
+    let survey = reader.survey(&Filter { scope, ..Filter::default() }, &times).unwrap();
+    assert_eq!((survey.counted_since, survey.parts[0].added), (None, each / 2));
+}
