@@ -1,7 +1,8 @@
 //! The history that the page reads, by several threads at once.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, TryLockError};
+use std::time::{Duration, Instant};
 
 use http::StatusCode;
 use jiff::tz::TimeZone;
@@ -22,6 +23,9 @@ const SETTLED: SignedDuration = SignedDuration::from_secs(5);
 const WEAK: SignedDuration = SignedDuration::from_secs(10);
 /// Time is let pass so often at most.
 const SOON: SignedDuration = SignedDuration::from_secs(1);
+
+/// A page waits so long for stories.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The history of the page.
 pub(super) struct Store {
@@ -153,6 +157,22 @@ impl Store {
             Ok(_) => Err(problem("The file of the history is another one now")),
             Err(_) => Err(problem("The file of the history is gone")),
         }
+    }
+
+    /// The stories for a page, which does not wait long: `None` while a long log is folded for the first time.
+    pub(super) fn stories_soon(
+        &self,
+        reader: &mut Reader,
+        now: Timestamp,
+    ) -> Result<Option<Known<'_>>, Problem> {
+        let until = Instant::now() + PATIENCE;
+        while let Err(TryLockError::WouldBlock) = self.stories.try_read() {
+            if Instant::now() >= until {
+                return Ok(None);
+            }
+            std::thread::sleep(PATIENCE / 50);
+        }
+        self.stories(reader, now).map(Some)
     }
 
     /// The stories of all records up to now.

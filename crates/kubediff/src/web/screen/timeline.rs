@@ -68,8 +68,10 @@ pub(in crate::web) fn timeline(asked: &mut Asked<'_>, params: &Params) -> Result
 
     let Asked { reader, store, now } = asked;
     let zone = now.time_zone().clone();
-    let known = if folds { Some(store.stories(reader, now.timestamp())?) } else { None };
+    let known = if folds { store.stories_soon(reader, now.timestamp())? } else { None };
     let stories = known.as_ref().and_then(|known| known.stories());
+    let begin = stories.and_then(crate::ask::Stories::begins_at);
+    let is_folding = folds && known.is_none();
     let mut walk = Walk::new(reader, &question, Order::NewestFirst, ROWS)?;
     walk = walk.within(reader, Instant::now() + WORK)?;
     if let Some(cursor) = cursor {
@@ -113,7 +115,11 @@ pub(in crate::web) fn timeline(asked: &mut Asked<'_>, params: &Params) -> Result
         summary.push_str(&format!("; not watched for {unseen}"));
     }
     let mut notices = frame.notices.clone();
-    if let Some(first) = stories_begin(asked, folds)? {
+    if is_folding {
+        notices
+            .push("A long log is folded for the first time: changes stand one by one until then.".to_owned());
+    }
+    if let Some(first) = begin {
         notices.push(format!("Changes before #{first} stand one by one: nobody has folded them."));
     }
     let at = question.period.to.unwrap_or_else(|| asked.now.timestamp());
@@ -164,15 +170,6 @@ pub(in crate::web) fn timeline(asked: &mut Asked<'_>, params: &Params) -> Result
         }) } else { Value::Null },
     });
     Ok(render("timeline.html", context)?)
-}
-
-/// The record from which on changes are folded, where earlier ones are not.
-fn stories_begin(asked: &mut Asked<'_>, folds: bool) -> Result<Option<Number>, Problem> {
-    if !folds {
-        return Ok(None);
-    }
-    let known = asked.store.stories(asked.reader, asked.now.timestamp())?;
-    Ok(known.stories().and_then(crate::ask::Stories::begins_at))
 }
 
 /// The period of the same length before or after.
