@@ -65,6 +65,8 @@ enum Command {
         #[arg(long, value_name = "RELEASE")]
         kubernetes: Option<String>,
     },
+    /// Test kubediff's page in a real browser
+    Page,
     /// Try kubediff on a real API server, without a cluster
     Try,
     /// Show which clauses of docs/CONTRACT.md have tests, and on which servers they passed
@@ -210,6 +212,7 @@ fn execute(command: Command) -> Result<(), Error> {
     match command {
         Command::Test { fast: _, kubernetes: Some(release) } => test::other_release(&tree, &release),
         Command::Test { fast, kubernetes: None } => test::run(&tree, fast),
+        Command::Page => page::run(&tree),
         Command::Try => try_it::run(&tree),
         Command::Contract { run, names } => contract::run(&tree, run, names),
         Command::Bench { options } => bench::run(&tree, &options),

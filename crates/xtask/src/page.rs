@@ -1,5 +1,6 @@
 //! The page of kubediff in a real browser, with Playwright: what people do there, accessibility, hostile content.
 
+use std::path::PathBuf;
 use std::process::Command;
 
 use tooling::{Error, process};
@@ -11,9 +12,15 @@ use crate::tree::Tree;
 const BROWSERS: [&str; 3] = ["chromium-headless-shell", "chromium", "google-chrome"];
 const REMEDY: &str = "install it: on Debian, `apt-get install chromium-headless-shell`, and Node with npm from https://nodejs.org";
 
+/// The path of a program. Playwright wants the whole of it.
+fn found(program: &str) -> Option<PathBuf> {
+    let folders = std::env::var_os("PATH")?;
+    std::env::split_paths(&folders).map(|folder| folder.join(program)).find(|path| path.is_file())
+}
+
 /// Tests the page. On a machine without a browser it is left out, but for CI.
 pub(crate) fn run(tree: &Tree) -> Result<(), Error> {
-    let browser = BROWSERS.into_iter().find(|browser| process::is_installed(browser, "--version"));
+    let browser = BROWSERS.into_iter().find_map(found);
     let node = ["node", "npm"].iter().all(|program| process::is_installed(program, "--version"));
     let Some(browser) = browser.filter(|_| node) else {
         let what = "Chromium, or Node";
