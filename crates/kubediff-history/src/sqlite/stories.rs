@@ -124,7 +124,7 @@ fn fold(connection: &Connection, folded: &Folded) -> Outcome<()> {
     Ok(transaction.commit()?)
 }
 
-/// Whoever may write a reference to an owner can name any uid: across namespaces it names nothing.
+/// A reference to an owner can name any uid: across namespaces it names nothing.
 fn controlled(connection: &Connection, by: &ObjectId, most: usize) -> Outcome<Vec<Incarnation>> {
     let sql = "SELECT o.id FROM objects o LEFT JOIN namespaces n ON n.id = o.namespace
                WHERE o.owner = ?1 AND (?2 IS NULL OR n.name = ?2) ORDER BY o.family, o.name, o.id LIMIT ?3";
