@@ -53,6 +53,7 @@ mod mask;
 mod places;
 mod record;
 mod report;
+mod sight;
 mod sqlite;
 mod story;
 mod survey;
@@ -72,6 +73,7 @@ pub use report::{
     Checked, Cluster, DeadLetter, Ids, Lost, Plan, Present, Records, Retained, Retention, Scrub, Settings,
     Settled, Sink, Size,
 };
+pub use sight::{Right, Sight};
 pub use sqlite::{History, Reader};
 pub use story::{Folded, StoredStory};
 pub use survey::{Counts, Survey};

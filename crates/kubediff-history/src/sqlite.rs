@@ -14,6 +14,7 @@ mod recent;
 mod retain;
 mod schema;
 mod scrub;
+mod sight;
 mod sinks;
 mod states;
 mod stories;

@@ -7,6 +7,7 @@ use rusqlite::{Connection, params, params_from_iter};
 use super::conditions::{Conditions, MOST, in_list};
 use super::fault::Outcome;
 use super::names::{self, Table};
+use super::sight::is_limited;
 use super::times::Span;
 use super::write::{event_code, verb_code};
 use crate::filter::{Filter, KindName, Scope};
@@ -122,7 +123,9 @@ impl Chosen {
             (None, kinds) => {
                 let kinds = kinds.as_ref().map(|kinds| format!(" WHERE id{}", in_list(kinds)));
                 let families = format!("SELECT family FROM kinds{}", kinds.unwrap_or_default());
-                (" INDEXED BY lives", format!("o.family IN ({families})"))
+                // A view has no index of its own.
+                let index = if is_limited(connection)? { "" } else { " INDEXED BY lives" };
+                (index, format!("o.family IN ({families})"))
             }
         };
         let within = self.namespaces.as_ref().map(|ids| format!(" AND +o.namespace{}", in_list(ids)));

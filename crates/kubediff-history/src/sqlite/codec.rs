@@ -69,7 +69,7 @@ impl Detail {
 impl Stored {
     pub(super) fn load(connection: &Connection, number: i64) -> Outcome<Self> {
         let sql = "SELECT number, object, base, content, split, length, crc, dictionary,
-                   detail_length, detail_dictionary, detail, frame FROM versions WHERE number = ?1";
+                   detail_length, detail_dictionary, detail, frame FROM main.versions WHERE number = ?1";
         let stored = connection.prepare_cached(sql)?.query_row([number], |row| {
             Ok(Self {
                 number: row.get(0)?,

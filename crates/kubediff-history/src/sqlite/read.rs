@@ -411,7 +411,7 @@ pub(super) fn all_paths(connection: &Connection) -> Outcome<Vec<String>> {
 
 /// The time of the first record of which nothing later was removed.
 pub(super) fn complete_since(connection: &Connection) -> Outcome<Option<Timestamp>> {
-    let sql = "SELECT observed_at FROM versions WHERE number >
+    let sql = "SELECT observed_at FROM main.versions WHERE number >
                (SELECT value FROM meta WHERE name = 'complete_after') ORDER BY number LIMIT 1";
     let since: Option<i64> = connection.query_row(sql, [], |row| row.get(0)).optional()?;
     since.map(time).transpose()
@@ -419,7 +419,7 @@ pub(super) fn complete_since(connection: &Connection) -> Outcome<Option<Timestam
 
 /// The time of the first version after the last Event that was removed by its age or for its bytes.
 pub(super) fn events_since(connection: &Connection) -> Outcome<Option<Timestamp>> {
-    let sql = "SELECT observed_at FROM versions WHERE number >
+    let sql = "SELECT observed_at FROM main.versions WHERE number >
                (SELECT nullif(value, 0) FROM meta WHERE name = 'events_after') ORDER BY number LIMIT 1";
     let since: Option<i64> = connection.query_row(sql, [], |row| row.get(0)).optional()?;
     since.map(time).transpose()
@@ -427,9 +427,9 @@ pub(super) fn events_since(connection: &Connection) -> Outcome<Option<Timestamp>
 
 /// The number and the time of the last record.
 pub(super) fn last(connection: &Connection) -> Outcome<Option<(Number, Timestamp)>> {
-    let sql = "SELECT number, at FROM (SELECT * FROM (SELECT number, observed_at AS at FROM versions ORDER BY number DESC LIMIT 1)
-               UNION ALL SELECT * FROM (SELECT number, to_at FROM gaps ORDER BY number DESC LIMIT 1)
-               UNION ALL SELECT * FROM (SELECT number, at FROM scrubs ORDER BY number DESC LIMIT 1))
+    let sql = "SELECT number, at FROM (SELECT * FROM (SELECT number, observed_at AS at FROM main.versions ORDER BY number DESC LIMIT 1)
+               UNION ALL SELECT * FROM (SELECT number, to_at FROM main.gaps ORDER BY number DESC LIMIT 1)
+               UNION ALL SELECT * FROM (SELECT number, at FROM main.scrubs ORDER BY number DESC LIMIT 1))
                ORDER BY number DESC LIMIT 1";
     let last = connection.query_row(sql, [], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)));
     last.optional()?.map(|(last, at)| Ok((number(last), time(at)?))).transpose()
@@ -473,7 +473,8 @@ pub(super) fn prints(connection: &Connection) -> Outcome<Vec<(String, Vec<u8>)>>
 }
 
 pub(super) fn words(connection: &Connection) -> Outcome<Vec<String>> {
-    let sql = "SELECT name FROM namespaces UNION SELECT name FROM managers UNION SELECT name FROM objects";
+    let sql =
+        "SELECT name FROM namespaces UNION SELECT name FROM managers UNION SELECT name FROM main.objects";
     let words = connection.prepare(sql)?.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
     Ok(words)
 }

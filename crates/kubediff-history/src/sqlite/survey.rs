@@ -10,6 +10,7 @@ use super::candidates::{Candidates, Named};
 use super::chosen::Chosen;
 use super::conditions::Conditions;
 use super::fault::Outcome;
+use super::sight::is_limited;
 use super::times::{Span, time_of};
 use super::values::number;
 use crate::filter::{Filter, KindName, Order, Page, Scope};
@@ -56,7 +57,7 @@ pub(super) fn survey(connection: &Connection, filter: &Filter, times: &[Timestam
         survey.counted_since = time_of(connection, number(oldest))?;
         let is_of_all =
             filter.scope == Scope::default() && filter.verbs.is_empty() && filter.paths.is_empty();
-        if is_of_all && filter.manager.is_none() {
+        if is_of_all && filter.manager.is_none() && !is_limited(connection)? {
             for (part, ends) in survey.parts.iter_mut().zip(starts.windows(2)) {
                 if let [from, to] = ends {
                     // Numbers begin with 1.

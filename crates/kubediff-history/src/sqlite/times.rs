@@ -1,4 +1,4 @@
-//! Times become numbers. No version is earlier than the one before it, but among those at the beginning: an older program wrote them, or a
+//! Times become numbers, also for a reader that is limited: those say nothing of objects. No version is earlier than the one before it, but among those at the beginning: an older program wrote them, or a
 //! clock was hours ahead.
 
 use jiff::Timestamp;
@@ -15,12 +15,11 @@ impl Instant {
     /// hours ahead, or an older program wrote: then it is the last of those that follow each other until then.
     pub(super) fn at(connection: &Connection, time: Timestamp) -> Outcome<Option<Self>> {
         let time = time.as_microsecond();
-        let sql = "SELECT number FROM versions WHERE observed_at <= ?1 ORDER BY observed_at DESC, number DESC LIMIT 1";
+        let sql = "SELECT number FROM main.versions WHERE observed_at <= ?1 ORDER BY observed_at DESC, number DESC LIMIT 1";
         let last =
             connection.prepare_cached(sql)?.query_row([time], |row| row.get::<_, i64>(0)).optional()?;
         let Some(last) = last else { return Ok(None) };
-        let sql =
-            "SELECT number FROM versions WHERE number > ?1 AND +observed_at > ?2 ORDER BY number LIMIT 1";
+        let sql = "SELECT number FROM main.versions WHERE number > ?1 AND +observed_at > ?2 ORDER BY number LIMIT 1";
         let next = connection.prepare_cached(sql)?.query_row([last, time], |row| row.get::<_, i64>(0));
         Ok(Some(Self { last: next.optional()?.map_or(i64::MAX, |next| next - 1), time }))
     }
@@ -87,7 +86,7 @@ pub(super) fn first_since(connection: &Connection, time: Timestamp) -> Outcome<N
 
 /// The time of the last version up to a number.
 pub(super) fn time_of(connection: &Connection, last: Number) -> Outcome<Option<Timestamp>> {
-    let sql = "SELECT observed_at FROM versions WHERE number <= ?1 ORDER BY number DESC LIMIT 1";
+    let sql = "SELECT observed_at FROM main.versions WHERE number <= ?1 ORDER BY number DESC LIMIT 1";
     let at = connection.prepare_cached(sql)?.query_row([id(last)], |row| row.get(0)).optional()?;
     at.map(values::time).transpose()
 }
@@ -95,8 +94,7 @@ pub(super) fn time_of(connection: &Connection, last: Number) -> Outcome<Option<T
 /// The first of these numbers that a version of this time or later has, or their end. It takes as many looks as the numbers have digits
 /// in base two.
 fn first(connection: &Connection, (mut low, mut high): (i64, i64), time: i64) -> Outcome<i64> {
-    let sql =
-        "SELECT number, observed_at FROM versions WHERE number >= ?1 AND number < ?2 ORDER BY number LIMIT 1";
+    let sql = "SELECT number, observed_at FROM main.versions WHERE number >= ?1 AND number < ?2 ORDER BY number LIMIT 1";
     let mut version = connection.prepare_cached(sql)?;
     while low < high {
         let middle = low + (high - low) / 2;

@@ -10,5 +10,6 @@ mod model;
 mod questions;
 mod random;
 mod scrub;
+mod sight;
 mod stories;
 mod world;

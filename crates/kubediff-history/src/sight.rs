@@ -1,0 +1,23 @@
+//! The part of a history that somebody may see.
+
+use crate::filter::KindName;
+
+/// The objects that somebody may see. A reader that is limited to them ([`Reader::limit`](crate::Reader::limit)) knows of no other ones.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sight {
+    /// The rights; none sees nothing.
+    pub rights: Vec<Right>,
+}
+
+/// The right to see some objects.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Right {
+    /// Their resource, by its plural. Without a group it is one of the core group.
+    pub resource: KindName,
+    /// Their namespace. `None`: all namespaces of all times, and no namespace.
+    ///
+    /// A namespace that was deleted and made again is another one: the right is one to objects of the present one.
+    pub namespace: Option<String>,
+    /// The one object with this name, instead of all.
+    pub name: Option<String>,
+}

@@ -1,0 +1,275 @@
+//! A reader of a part of the history: views of the connection stand before the tables. So no query can forget about it.
+
+use std::collections::HashMap;
+
+use jiff::{SignedDuration, Timestamp};
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
+
+use super::Reader;
+use super::codec::Codec;
+use super::fault::Outcome;
+use super::names::{self, Table};
+use super::times::{first_since, time_of};
+use super::values::{id, number};
+use crate::error::Error;
+use crate::record::Number;
+use crate::sight::{Right, Sight};
+
+/// Watches of two resources may be apart so far. Further apart, the order of records says which of two namespaces of one name an object was in.
+const APART: SignedDuration = SignedDuration::from_mins(15);
+
+// Of a place, objects are seen that are first of the number `since` or a later one. One that came before may be a newcomer all the same. Where the
+// history does not know the namespace, only what exists is certain to be in the present one.
+const TABLES: &str = "
+CREATE TEMP TABLE seen_kinds (kind INTEGER PRIMARY KEY, family INTEGER NOT NULL);
+CREATE TEMP TABLE seen_places (
+    kind INTEGER, namespace INTEGER, family INTEGER NOT NULL, since INTEGER NOT NULL, is_unknown INTEGER NOT NULL,
+    PRIMARY KEY (kind, namespace)
+) WITHOUT ROWID;
+CREATE INDEX temp.seen_families ON seen_places (family, namespace);
+CREATE TEMP TABLE seen_newcomers (object INTEGER PRIMARY KEY);
+CREATE TEMP TABLE seen_objects (object INTEGER PRIMARY KEY);
+CREATE TEMP TABLE seen_resources (resource TEXT, namespace TEXT, PRIMARY KEY (resource, namespace)) WITHOUT ROWID;
+CREATE TEMP VIEW objects AS SELECT * FROM main.objects AS o WHERE o.family IN (SELECT family FROM temp.seen_kinds)
+    OR EXISTS (SELECT 1 FROM temp.seen_places AS p WHERE p.family = o.family AND p.namespace = o.namespace AND (
+        o.first >= p.since OR (p.is_unknown AND o.ended IS NULL) OR o.id IN (SELECT object FROM temp.seen_newcomers)))
+    OR o.id IN (SELECT object FROM temp.seen_objects);
+CREATE TEMP VIEW versions AS SELECT * FROM main.versions AS v WHERE v.kind IN (SELECT kind FROM temp.seen_kinds)
+    OR EXISTS (SELECT 1 FROM temp.seen_places AS p WHERE p.kind = v.kind AND p.namespace = v.namespace AND (
+        p.since = 0 OR EXISTS (SELECT 1 FROM temp.objects AS o WHERE o.id = v.object)))
+    OR v.object IN (SELECT object FROM temp.seen_objects);
+CREATE TEMP VIEW kinds AS SELECT * FROM main.kinds AS k WHERE k.id IN (SELECT kind FROM temp.seen_kinds)
+    OR k.id IN (SELECT kind FROM temp.seen_places)
+    OR k.family IN (SELECT o.family FROM temp.seen_objects AS s JOIN main.objects AS o ON o.id = s.object);
+CREATE TEMP VIEW gaps AS SELECT * FROM main.gaps AS g WHERE g.resource IS NULL OR EXISTS (SELECT 1 FROM temp.seen_resources AS r
+    WHERE r.resource = substr(g.resource, 1, instr(g.resource || '/', '/') - 1)
+        AND (r.namespace = '' OR instr(g.resource, '/') = 0 OR r.namespace = substr(g.resource, instr(g.resource, '/') + 1)));
+CREATE TEMP VIEW positions AS SELECT * FROM main.positions AS g WHERE EXISTS (SELECT 1 FROM temp.seen_resources AS r
+    WHERE r.resource = substr(g.resource, 1, instr(g.resource || '/', '/') - 1)
+        AND (r.namespace = '' OR instr(g.resource, '/') = 0 OR r.namespace = substr(g.resource, instr(g.resource, '/') + 1)));
+CREATE TEMP VIEW scrubs AS SELECT * FROM main.scrubs WHERE FALSE;
+CREATE TEMP VIEW sinks AS SELECT * FROM main.sinks WHERE FALSE;
+CREATE TEMP VIEW dead_letters AS SELECT * FROM main.dead_letters WHERE FALSE;
+";
+
+const VIEWS: &[&str] =
+    &["objects", "versions", "kinds", "gaps", "positions", "scrubs", "sinks", "dead_letters"];
+const SEEN: &[&str] = &["seen_kinds", "seen_places", "seen_newcomers", "seen_objects", "seen_resources"];
+
+impl Reader {
+    /// From now on, the reader knows of no objects but those of a sight: neither of them nor of what happened to them, and not how many
+    /// there are. `None` ends that. Names of namespaces and managers are found by those who know them; the number and the time of the last
+    /// record are known to all.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn limit(&mut self, sight: Option<&Sight>) -> Result<(), Error> {
+        let mut run = || {
+            // The file system may be read-only.
+            self.connection.pragma_update(None, "temp_store", "memory")?;
+            let transaction = self.connection.unchecked_transaction()?;
+            limit(&transaction, &mut self.codec, sight)?;
+            Ok(transaction.commit()?)
+        };
+        run().map_err(|fault: super::fault::Fault| fault.at(&self.path))
+    }
+
+    /// Whether the reader knows a part of the history alone.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read.
+    pub fn is_limited(&mut self) -> Result<bool, Error> {
+        self.at_once(|connection, _, _| is_limited(connection))
+    }
+
+    /// Whether none of these records is of an object beyond the sight. Of a record that was removed nobody knows that any more.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn sees(&mut self, numbers: impl IntoIterator<Item = Number>) -> Result<bool, Error> {
+        self.at_once(|connection, _, _| {
+            if !is_limited(connection)? {
+                return Ok(true);
+            }
+            let sql = "SELECT NOT EXISTS (SELECT 1 FROM main.versions WHERE number = ?1)
+                       OR EXISTS (SELECT 1 FROM versions WHERE number = ?1)";
+            let mut statement = connection.prepare_cached(sql)?;
+            for number in numbers {
+                if !statement.query_row([id(number)], |row| row.get::<_, bool>(0))? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        })
+    }
+}
+
+/// Whether views stand before the tables.
+pub(super) fn is_limited(connection: &Connection) -> Outcome<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM temp.sqlite_schema WHERE name = 'objects')";
+    Ok(connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
+}
+
+fn limit(connection: &Transaction<'_>, codec: &mut Codec, sight: Option<&Sight>) -> Outcome<()> {
+    let was_limited = is_limited(connection)?;
+    let Some(sight) = sight else {
+        if was_limited {
+            let views = VIEWS.iter().map(|name| format!("DROP VIEW temp.{name};"));
+            let tables = SEEN.iter().map(|name| format!("DROP TABLE temp.{name};"));
+            connection.execute_batch(&views.chain(tables).collect::<String>())?;
+        }
+        return Ok(());
+    };
+    match was_limited {
+        true => SEEN.iter().try_for_each(|name| {
+            connection.prepare_cached(&format!("DELETE FROM temp.{name}"))?.execute([]).map(drop)
+        })?,
+        false => connection.execute_batch(TABLES)?,
+    }
+    let mut namespaces = Namespaces::default();
+    for right in &sight.rights {
+        add(connection, codec, &mut namespaces, right)?;
+    }
+    Ok(())
+}
+
+fn add(
+    connection: &Connection,
+    codec: &mut Codec,
+    namespaces: &mut Namespaces,
+    right: &Right,
+) -> Outcome<()> {
+    let group = right.resource.group.as_deref().unwrap_or_default();
+    let kinds = "SELECT id, family FROM main.kinds WHERE api_group = ?1 AND plural = ?2";
+    let kinds = connection
+        .prepare_cached(kinds)?
+        .query_map([group, &right.resource.resource], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<Result<Vec<(i64, i64)>, _>>()?;
+    if right.name.is_none() {
+        let sql = "INSERT OR IGNORE INTO temp.seen_resources VALUES (?1, ?2)";
+        let namespace = right.namespace.as_deref().unwrap_or_default();
+        connection.prepare_cached(sql)?.execute([&right.resource.to_string(), namespace])?;
+    }
+    let place = match &right.namespace {
+        None => None,
+        Some(name) => match names::find(connection, Table::Namespaces, name)? {
+            Some(namespace) => Some((namespace, namespaces.tenancy(connection, codec, namespace, name)?)),
+            // Nothing was ever in it.
+            None => return Ok(()),
+        },
+    };
+    for (kind, family) in kinds {
+        match (&right.name, place) {
+            (None, None) => {
+                let sql = "INSERT OR IGNORE INTO temp.seen_kinds VALUES (?1, ?2)";
+                connection.prepare_cached(sql)?.execute([kind, family])?;
+            }
+            (None, Some((namespace, Tenancy { since, is_unknown }))) => {
+                let sql = "INSERT OR IGNORE INTO temp.seen_places VALUES (?1, ?2, ?3, ?4, ?5)";
+                let row = params![kind, namespace, family, since, is_unknown];
+                connection.prepare_cached(sql)?.execute(row)?;
+            }
+            (Some(name), place) => {
+                let (namespace, Tenancy { since, is_unknown }) = place.unwrap_or_default();
+                let sql = "INSERT OR IGNORE INTO temp.seen_objects SELECT id FROM main.objects
+                           WHERE name = ?1 AND family = ?2 AND namespace = ?3 AND (first >= ?4 OR (?5 AND ended IS NULL)
+                               OR id IN (SELECT object FROM temp.seen_newcomers))";
+                let row = params![name, family, namespace, since, is_unknown];
+                connection.prepare_cached(sql)?.execute(row)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The objects of a name's present namespace: those that are first of a number or a later one, and newcomers.
+#[derive(Debug, Clone, Copy, Default)]
+struct Tenancy {
+    since: i64,
+    /// The history does not have the present namespace: only what exists is certain to be in it.
+    is_unknown: bool,
+}
+
+/// What is known of namespaces already.
+#[derive(Default)]
+struct Namespaces(HashMap<i64, Tenancy>);
+
+impl Namespaces {
+    fn tenancy(
+        &mut self,
+        connection: &Connection,
+        codec: &mut Codec,
+        namespace: i64,
+        name: &str,
+    ) -> Outcome<Tenancy> {
+        if let Some(known) = self.0.get(&namespace) {
+            return Ok(*known);
+        }
+        let found = tenancy(connection, codec, namespace, name)?;
+        self.0.insert(namespace, found);
+        Ok(found)
+    }
+}
+
+/// Rights in a namespace are rights of its present owner. A namespace of the same name before it was somebody else's.
+fn tenancy(connection: &Connection, codec: &mut Codec, namespace: i64, name: &str) -> Outcome<Tenancy> {
+    let those = "FROM main.objects WHERE name = ?1 AND namespace = 0
+                 AND family IN (SELECT family FROM main.kinds WHERE api_group = '' AND plural = 'namespaces')";
+    let present = format!("SELECT id, first {those} AND ended IS NULL ORDER BY first DESC LIMIT 1");
+    let present = connection.prepare_cached(&present)?;
+    let present = { present }.query_row([name], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+    let Some((present, first)) = present else { return Ok(Tenancy { since: i64::MAX, is_unknown: true }) };
+    let former = format!("SELECT max(ended) {those} AND ended IS NOT NULL");
+    let former: Option<i64> = connection.prepare_cached(&former)?.query_row([name], |row| row.get(0))?;
+    let Some(former) = former else { return Ok(Tenancy::default()) };
+    let begin = around(connection, former, -APART)?.unwrap_or_default();
+    let end = around(connection, first, APART)?.unwrap_or(i64::MAX);
+    let made = created(connection, codec, present)?;
+    let between = "SELECT id, first FROM main.objects WHERE namespace = ?1 AND first >= ?2 AND first < ?3";
+    let between: Vec<(i64, i64)> = connection
+        .prepare_cached(between)?
+        .query_map([namespace, begin, end], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<Result<_, _>>()?;
+    for (object, first) in between {
+        // The server's clock has seconds. Within one, the order of records decides.
+        let is_new = match (made, created(connection, codec, object)?) {
+            (Some(made), Some(created)) if made != created => created > made,
+            (Some(_), Some(_)) => first > former,
+            _ => false,
+        };
+        if is_new {
+            let sql = "INSERT OR IGNORE INTO temp.seen_newcomers VALUES (?1)";
+            connection.prepare_cached(sql)?.execute([object])?;
+        }
+    }
+    Ok(Tenancy { since: end, is_unknown: false })
+}
+
+/// The first number of a time that is so far from that of a record; `None` where no record is so late.
+fn around(connection: &Connection, of: i64, far: SignedDuration) -> Outcome<Option<i64>> {
+    let Some(at) = time_of(connection, number(of))? else { return Ok(None) };
+    let found = id(first_since(connection, at.checked_add(far).unwrap_or(at))?);
+    Ok(Some(found))
+}
+
+/// When the server made an object.
+fn created(connection: &Connection, codec: &mut Codec, object: i64) -> Outcome<Option<Timestamp>> {
+    #[derive(Default, serde::Deserialize)]
+    #[serde(default)]
+    struct Made {
+        metadata: Metadata,
+    }
+    #[derive(Default, serde::Deserialize)]
+    #[serde(default, rename_all = "camelCase")]
+    struct Metadata {
+        creation_timestamp: Option<String>,
+    }
+    let sql = "SELECT min(number) FROM main.versions WHERE object = ?1";
+    let first: Option<i64> = connection.prepare_cached(sql)?.query_row([object], |row| row.get(0))?;
+    let Some(first) = first else { return Ok(None) };
+    let made: Made = serde_json::from_slice(&codec.body(connection, first)?).unwrap_or_default();
+    Ok(made.metadata.creation_timestamp.and_then(|text| text.parse().ok()))
+}
