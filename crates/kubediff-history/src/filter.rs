@@ -24,7 +24,7 @@ pub struct Scope {
 }
 
 /// A kind, as a question names it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct KindName {
     /// Its API group; any without one. The core group is `""`.
     pub group: Option<String>,

@@ -37,6 +37,7 @@ pub use sink::{FileSettings, Format, Method, Sink, SlackSettings, StdoutSettings
 pub use value::{InvalidMode, InvalidPeriod, InvalidSize, Mode, Period, Secret, SecretError, Size, Text};
 pub use warning::{Note, Warning};
 pub use watch::{Exclude, Watch};
+pub use web::{TlsFiles, WebSettings};
 
 use crate::HashKey;
 use crate::model::targets::Target;
@@ -66,6 +67,7 @@ mod tree;
 mod value;
 mod warning;
 mod watch;
+mod web;
 
 /// The configuration of `kubediff serve`. Every field has a default: an empty file watches everything, and keeps the
 /// history.
@@ -102,6 +104,9 @@ pub struct Config {
     /// A request for `/status` or `/metrics` has to send this as a bearer token. Default: none has to. It is read at the start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub listen_token: Option<Secret>,
+    /// The page for users of the cluster. Default: there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub web: Option<WebSettings>,
 }
 
 impl Default for Config {
@@ -118,6 +123,7 @@ impl Default for Config {
             routes: None,
             listen: Some(Text(Listen::default())),
             listen_token: None,
+            web: None,
         }
     }
 }

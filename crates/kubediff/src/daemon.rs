@@ -38,7 +38,7 @@ use crate::history::writer::{HistoryWriter, NOT_RUNNING};
 use crate::route::Routes;
 use crate::text::terminal::say;
 use crate::text::words::Server;
-use crate::{HashKey, InvalidNoise, InvalidTemplate, KeyFileError, Profile, Schemas, Secrets, Session};
+use crate::{HashKey, InvalidNoise, InvalidTemplate, KeyFileError, Profile, Schemas, Secrets, Session, web};
 use control::{Control, Next};
 use current::Current;
 use deliveries::Deliveries;
@@ -86,6 +86,12 @@ pub enum ServeError {
         /// Why.
         source: std::io::Error,
     },
+    /// The page cannot be served.
+    #[error(transparent)]
+    Web(#[from] web::WebError),
+    /// There is no client for the questions of the page.
+    #[error("no client of the API server can be made for `web`")]
+    NoClient,
     /// The token of the endpoint is not where the configuration says.
     #[error("`listenToken` in the configuration")]
     Token(#[source] SecretError),
@@ -181,6 +187,13 @@ async fn serve(
     let settings = Settings { most_bytes: None };
     migrate(&path, &identity, endpoint).await?;
     let history = SharedHistory::open(&path, &identity, &settings)?;
+    let page = match &config.web {
+        Some(web) => {
+            let client = follow.client().ok_or(ServeError::NoClient)?;
+            Some(web::Listener::open(web, loaded.folder(), path.clone(), client).await?)
+        }
+        None => None,
+    };
     let now = Timestamp::now();
     let secrets = profile.secrets.clone();
     let recorder = HistoryWriter::new(history.clone(), name.clone(), secrets, follow.within(), now, why)?;
@@ -250,6 +263,9 @@ async fn serve(
     }
     if matches!(next, Some(Next::Reload(_))) {
         follows.cancel();
+    }
+    if let Some(page) = page {
+        page.close().await;
     }
     follow.finish().await;
     stop.cancel();

@@ -228,6 +228,11 @@ impl Follow {
         self.inbox.clone()
     }
 
+    /// The client for requests that are no lists and watches; `None` where none can be made.
+    pub(crate) fn client(&self) -> Option<Client> {
+        self.client.clone()
+    }
+
     /// The name of the kubeconfig's context.
     pub(crate) fn context(&self) -> Option<&str> {
         self.context.as_deref()

@@ -1,6 +1,6 @@
 //! A reader of a part of the history: views of the connection stand before the tables. So no query can forget about it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
@@ -12,6 +12,7 @@ use super::names::{self, Table};
 use super::times::{first_since, time_of};
 use super::values::{id, number};
 use crate::error::Error;
+use crate::filter::KindName;
 use crate::record::Number;
 use crate::sight::{Right, Sight};
 
@@ -75,6 +76,15 @@ impl Reader {
         run().map_err(|fault: super::fault::Fault| fault.at(&self.path))
     }
 
+    /// The resources of the history, each with the namespaces of its objects; without one for those outside of namespaces.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn places(&mut self) -> Result<BTreeMap<KindName, BTreeSet<Option<String>>>, Error> {
+        self.at_once(|connection, _, _| places(connection))
+    }
+
     /// Whether the reader knows a part of the history alone.
     ///
     /// # Errors
@@ -105,6 +115,20 @@ impl Reader {
             Ok(true)
         })
     }
+}
+
+fn places(connection: &Connection) -> Outcome<BTreeMap<KindName, BTreeSet<Option<String>>>> {
+    let sql = "SELECT k.api_group, k.plural, n.name FROM main.kinds k
+               CROSS JOIN (SELECT id, name FROM namespaces UNION ALL SELECT 0, NULL) n
+               WHERE EXISTS (SELECT 1 FROM main.versions WHERE namespace = n.id AND kind = k.id)";
+    let mut found: BTreeMap<KindName, BTreeSet<Option<String>>> = BTreeMap::new();
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let resource = KindName { group: Some(row.get(0)?), resource: row.get(1)? };
+        found.entry(resource).or_default().insert(row.get(2)?);
+    }
+    Ok(found)
 }
 
 /// Whether views stand before the tables.

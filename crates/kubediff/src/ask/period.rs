@@ -125,6 +125,7 @@ pub(crate) fn unwatched(
     zone: &TimeZone,
 ) -> Result<Vec<String>, AskError> {
     let (notes, positions) = (reader.notes()?, reader.positions()?);
+    let is_limited = reader.is_limited()?;
     let mut unwatched = Vec::new();
     let kinds: Vec<String> = scope.kinds.iter().map(ToString::to_string).collect();
     let is_of = |target: &str, name: &str| target.split('/').next() == Some(name);
@@ -141,7 +142,8 @@ pub(crate) fn unwatched(
         let (since, cause) = value.split_once(' ')?;
         let since: Timestamp = since.parse().ok()?;
         let target = note.strip_prefix(OPEN).filter(|target| is_asked(target) && since <= at)?;
-        Some((since, target, cause))
+        let is_shown = !is_limited || positions.contains_key(target);
+        is_shown.then_some((since, target, cause))
     });
     let open: Vec<_> = open.collect();
     if let Some((since, _, cause)) = open.iter().min() {
@@ -156,7 +158,8 @@ pub(crate) fn unwatched(
         let is_in = !scope.namespaces.is_empty() && scope.namespaces.iter().all(has);
         if !(is_in && within.selectors.is_empty()) {
             let since = date_and_time(since, zone);
-            unwatched.push(format!("only {} watched since {since}", within.in_words()));
+            let what = if is_limited { "a part of the cluster".to_owned() } else { within.in_words() };
+            unwatched.push(format!("only {what} watched since {since}"));
         }
     }
     Ok(unwatched)

@@ -84,11 +84,27 @@ impl Stories {
 
     /// The story of a record.
     pub(crate) fn of_record(&self, reader: &mut Reader, number: Number) -> Result<Option<Number>, AskError> {
-        Ok(self.within(reader, number..=number)?.remove(&number))
+        let of = self.within(reader, number..=number)?.remove(&number);
+        Ok(match of {
+            Some(id) if self.is_shown(reader, id)? => Some(id),
+            _ => None,
+        })
+    }
+
+    /// Whether a reader may know a story: its words are made of all its records.
+    fn is_shown(&self, reader: &mut Reader, id: Number) -> Result<bool, AskError> {
+        if !reader.is_limited()? {
+            return Ok(true);
+        }
+        let members = self.members(reader, id)?;
+        Ok(reader.sees(members)?)
     }
 
     /// One story.
     pub(crate) fn story(&self, reader: &mut Reader, id: Number) -> Result<Option<Story>, AskError> {
+        if !self.is_shown(reader, id)? {
+            return Ok(None);
+        }
         if let Some(story) = self.later.get(&id) {
             return Ok(Some(story.clone()));
         }

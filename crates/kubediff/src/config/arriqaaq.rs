@@ -82,6 +82,7 @@ const OURS: &[&str] = &[
     "routes",
     "listen",
     "listenToken",
+    "web",
 ];
 
 /// Whether a file is one of arriqaaq/kubediff, by the fields at its top.

@@ -118,6 +118,15 @@ impl Checks<'_> {
         if config.listen_token.as_ref().is_some_and(Secret::is_literal) {
             self.notes.push((root.field("listenToken"), Note::SecretInFile));
         }
+        if let Some(web) = &config.web
+            && web.tls.is_none()
+            && !web.listen.0.is_loopback()
+        {
+            self.wrong(
+                &root.field("web").field("listen"),
+                "others reach this address, and tokens would pass in plain text: give `tls`, or listen on 127.0.0.1",
+            );
+        }
         if config.secrets.wait.0.0 > Duration::from_secs(60) {
             self.wrong(
                 &root.field("secrets").field("wait"),

@@ -37,6 +37,10 @@ pub(super) fn shared(config: &Config, file: &Path) -> Vec<(FieldPath, String)> {
     if let Some(Secret::File(token)) = &config.listen_token {
         known.push(one(folder.join(token), "the file of `listenToken`"));
     }
+    if let Some(tls) = config.web.as_ref().and_then(|web| web.tls.as_ref()) {
+        known.push(one(folder.join(&tls.certificate), "the file of `web.tls.certificate`"));
+        known.push(one(folder.join(&tls.key), "the file of `web.tls.key`"));
+    }
     for (name, sink) in &config.sinks {
         let files = sink.files().into_iter();
         known.extend(files.map(|file| one(folder.join(file), &format!("a file that the sink {name} reads"))));

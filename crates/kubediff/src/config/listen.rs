@@ -27,6 +27,13 @@ impl Listen {
     }
 }
 
+impl Listen {
+    /// Whether nobody but this machine reaches it.
+    pub fn is_loopback(self) -> bool {
+        self.address.is_some_and(|address| address.is_loopback())
+    }
+}
+
 impl Default for Listen {
     fn default() -> Self {
         Self { address: None, port: 8080 }

@@ -104,7 +104,7 @@ impl Door {
             let name = self.name();
             return Admission::Enters(format!("{name}={cookie}; Path=/; HttpOnly; SameSite=Strict"));
         }
-        let is_inside = self.cookies(request.headers()).any(|cookie| state.inside.contains(&hash(cookie)));
+        let is_inside = cookies(request.headers(), &self.name()).any(|cookie| state.inside.contains(&hash(cookie)));
         if is_inside { Admission::Inside } else { Admission::Outside }
     }
 
@@ -112,25 +112,25 @@ impl Door {
     fn name(&self) -> String {
         format!("kubediff-{}", self.address.port())
     }
+}
 
-    fn cookies<'a>(&self, headers: &'a HeaderMap) -> impl Iterator<Item = &'a str> {
-        let name = self.name();
-        let all = headers.get_all(header::COOKIE).into_iter().filter_map(|value| value.to_str().ok());
-        all.flat_map(|value| value.split(';')).filter_map(move |pair| {
-            let (known, value) = pair.trim().split_once('=')?;
-            (known == name).then_some(value)
-        })
-    }
+/// The values of a cookie.
+pub(super) fn cookies<'a>(headers: &'a HeaderMap, name: &str) -> impl Iterator<Item = &'a str> {
+    let all = headers.get_all(header::COOKIE).into_iter().filter_map(|value| value.to_str().ok());
+    all.flat_map(|value| value.split(';')).filter_map(move |pair| {
+        let (known, value) = pair.trim().split_once('=')?;
+        (known == name).then_some(value)
+    })
 }
 
 /// 256 random bits.
-fn token() -> Result<String, getrandom::Error> {
+pub(super) fn token() -> Result<String, getrandom::Error> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes)?;
     Ok(BASE64_URL_SAFE_NO_PAD.encode(bytes))
 }
 
-fn hash(token: &str) -> Hash {
+pub(super) fn hash(token: &str) -> Hash {
     Sha256::digest(token.as_bytes()).into()
 }
 

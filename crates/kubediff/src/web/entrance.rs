@@ -10,10 +10,30 @@ use super::door::{Admission, Door};
 use super::problem::Problem;
 use super::remote::Remote;
 use super::routes::{Routes, moved, refusal};
+use super::viewer::Viewer;
 
 /// Nothing but the page's own files runs in it, and no other page shows it.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
 form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types kubediff";
+
+/// A response with the headers that keep other pages out, and without a body for HEAD.
+pub(super) fn hardened(mut response: Response<Body>, is_head: bool) -> Response<Body> {
+    let headers = response.headers_mut();
+    for (name, value) in [
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::CACHE_CONTROL, "no-store"),
+        (header::HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+        (header::HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    if is_head {
+        *response.body_mut() = full(Bytes::new());
+    }
+    response
+}
 
 /// The entrance of a page.
 pub(super) struct Entrance {
@@ -35,22 +55,7 @@ impl Entrance {
     /// Answers a request.
     pub(super) async fn answer(&self, request: Request<Bytes>) -> Response<Body> {
         let is_head = request.method() == Method::HEAD;
-        let mut response = self.admitted(request).await;
-        let headers = response.headers_mut();
-        for (name, value) in [
-            (header::CONTENT_SECURITY_POLICY, POLICY),
-            (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-            (header::REFERRER_POLICY, "no-referrer"),
-            (header::CACHE_CONTROL, "no-store"),
-            (header::HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
-            (header::HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
-        ] {
-            headers.insert(name, HeaderValue::from_static(value));
-        }
-        if is_head {
-            *response.body_mut() = full(Bytes::new());
-        }
-        response
+        hardened(self.admitted(request).await, is_head)
     }
 
     async fn admitted(&self, request: Request<Bytes>) -> Response<Body> {
@@ -84,7 +89,7 @@ impl Entrance {
             Admission::Inside => {}
         }
         match &self.behind {
-            Behind::File(routes) => routes.answer(&request).await,
+            Behind::File(routes) => routes.answer(&request, &Viewer::Owner).await,
             Behind::Daemon(remote) => remote.answer(&request).await,
         }
     }

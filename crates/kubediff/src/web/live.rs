@@ -22,6 +22,7 @@ use super::row::Rows;
 use super::store::{Asked, Store};
 use super::template::render;
 use super::v1::Entry;
+use super::viewer::{Viewer, Wanted};
 use crate::ask::cursor::Cursor;
 use crate::ask::log::{Item, Step, Walk};
 use crate::show::render::json;
@@ -63,6 +64,7 @@ impl Live {
     /// A stream of what the parameters mean, after a record; from now on without one.
     pub(super) async fn stream(
         &self,
+        viewer: &Viewer,
         params: Params,
         resumed: Option<Number>,
         is_html: bool,
@@ -71,6 +73,7 @@ impl Live {
             Problem::new(StatusCode::SERVICE_UNAVAILABLE, "Too many pages are live")
                 .hint("Close some of them, or load the page anew by hand.")
         })?;
+        let of_viewer = viewer.room_for_stream()?;
         let known: Vec<&str> = SCOPE.iter().copied().chain(["after"]).collect();
         if let Some(name) = params.unknown(&known).first() {
             return Err(Problem::wrong(
@@ -80,27 +83,31 @@ impl Live {
         }
         let asked = params.clone();
         let named = params.get("after").and_then(|text| text.parse().ok()).map(Number);
+        let wanted = Wanted::of(&[], &params);
         let after = self
             .store
-            .ask(move |it| {
+            .ask(viewer.seen(&wanted).await?, move |it| {
                 question(&asked, it.reader, &it.now)?;
                 let last = it.reader.last()?.map_or(Number(0), |(last, _)| last);
                 Ok(resumed.or(named).unwrap_or(last))
             })
             .await?;
-        let store = self.store.clone();
+        let (store, viewer) = (self.store.clone(), viewer.clone());
         let following = Following { params, after, is_html, quiet: 0 };
         let ticks = tokio::time::interval(LOOK);
         let parts = futures_util::stream::unfold(
-            (following, ticks, room),
+            (following, ticks, (room, of_viewer)),
             move |(mut following, mut ticks, room)| {
-                let store = store.clone();
+                let (store, viewer, wanted) = (store.clone(), viewer.clone(), wanted.clone());
                 async move {
                     loop {
                         ticks.tick().await;
                         let (params, after, is_html) =
                             (following.params.clone(), following.after, following.is_html);
-                        let part = store.ask(move |asked| news(asked, &params, after, is_html)).await.ok()?;
+                        // Rights end while a stream goes on.
+                        let seen = viewer.seen(&wanted).await.ok()?;
+                        let part =
+                            store.ask(seen, move |asked| news(asked, &params, after, is_html)).await.ok()?;
                         if let Some(part) = part {
                             (following.after, following.quiet) = (part.after, 0);
                             if !part.text.is_empty() {

@@ -16,9 +16,10 @@ use super::problem::Problem;
 use super::screen::{self, Named};
 use super::store::{Asked, Store};
 use super::template::{Frame, render};
+use super::viewer::{Viewer, Wanted};
 use super::{address, question, v1};
 
-const HTML: &str = "text/html; charset=utf-8";
+pub(super) const HTML: &str = "text/html; charset=utf-8";
 const TEXT: &str = "text/markdown; charset=utf-8";
 pub(super) const JSON: &str = "application/json";
 const PROBLEM: &str = "application/problem+json";
@@ -27,6 +28,8 @@ const PROBLEM: &str = "application/problem+json";
 pub(super) struct Routes {
     store: Arc<Store>,
     live: Live,
+    /// `http` or `https`, for links that leave the page.
+    scheme: &'static str,
 }
 
 /// The content of an answer.
@@ -39,12 +42,12 @@ pub(super) enum Answer {
 }
 
 impl Routes {
-    pub(super) fn new(store: Arc<Store>) -> Self {
-        Self { live: Live::new(store.clone()), store }
+    pub(super) fn new(store: Arc<Store>, scheme: &'static str) -> Self {
+        Self { live: Live::new(store.clone()), store, scheme }
     }
 
-    /// Answers a request.
-    pub(super) async fn answer(&self, request: &Request<Bytes>) -> Response<Body> {
+    /// Answers a request, with what its sender may see.
+    pub(super) async fn answer(&self, request: &Request<Bytes>, viewer: &Viewer) -> Response<Body> {
         let path = request.uri().path();
         if let Some(name) = path.strip_prefix("/static/") {
             return match asset(name) {
@@ -56,7 +59,7 @@ impl Routes {
         if matches!(path, "/live" | "/v1/live") {
             let resumed =
                 request.headers().get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
-            return match self.live.stream(params, resumed.map(Number), path == "/live").await {
+            return match self.live.stream(viewer, params, resumed.map(Number), path == "/live").await {
                 Ok(response) => response,
                 Err(problem) => self.refusal(path, problem),
             };
@@ -64,12 +67,16 @@ impl Routes {
         let segments: Option<Vec<String>> = path.split('/').skip(1).map(address::text).collect();
         let host =
             request.headers().get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
-        let origin = format!("http://{host}");
+        let origin = format!("{}://{host}", self.scheme);
         let whole = path.to_owned();
         let answer = match segments {
-            Some(segments) => {
-                self.store.ask(move |asked| dispatch(asked, &segments, &params, &origin, &whole)).await
-            }
+            Some(segments) => match viewer.seen(&Wanted::of(&segments, &params)).await {
+                Ok(seen) => {
+                    let question = move |asked: &mut Asked<'_>| dispatch(asked, &segments, &params, &origin, &whole);
+                    self.store.ask(seen, question).await
+                }
+                Err(problem) => Err(problem),
+            },
             None => Err(missing(path)),
         };
         match answer {

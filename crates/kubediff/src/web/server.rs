@@ -19,7 +19,8 @@ use super::door::Door;
 use super::entrance::{Behind, Entrance};
 use super::remote::{ALIVE, Remote};
 use super::routes::Routes;
-use super::store::Store;
+use super::viewer::Viewer;
+use super::store::{Seen, Store};
 use crate::exit::Exit;
 use crate::query::{DaemonError, QueryError};
 use crate::signals::Signals;
@@ -104,7 +105,7 @@ pub async fn run(args: &UiArgs) -> Result<(), UiError> {
                 () = signals.end() => return Ok(()),
             };
             let name = store.cluster.clone();
-            (Behind::File(Routes::new(store)), name)
+            (Behind::File(Routes::new(store, "http")), name)
         }
     };
     let door = Door::new(server.address());
@@ -158,20 +159,20 @@ fn store(args: &UiArgs) -> Result<Arc<Store>, UiError> {
     let store = Arc::new(Store::open(file, zone, fixed).map_err(QueryError::from)?);
     let folding = store.clone();
     tokio::runtime::Handle::current().spawn(async move {
-        let _ = folding.ask(|asked| asked.store.stories(asked.reader, asked.now.timestamp()).map(drop)).await;
+        let _ = folding.ask(Seen::default(), |asked| asked.store.stories(asked.reader, asked.now.timestamp()).map(drop)).await;
     });
     Ok(store)
 }
 
 /// Serves the page on standard input and output, until the other side ends it.
 async fn stdio(args: &UiArgs) -> Result<(), UiError> {
-    let routes = Arc::new(Routes::new(store(args)?));
+    let routes = Arc::new(Routes::new(store(args)?, "http"));
     let service = service_fn(move |request: Request<Incoming>| {
         let routes = routes.clone();
         async move {
             let (parts, _) = request.into_parts();
             let request = Request::from_parts(parts, Bytes::new());
-            Ok::<_, Infallible>(routes.answer(&request).await)
+            Ok::<_, Infallible>(routes.answer(&request, &Viewer::Owner).await)
         }
     });
     let stream = TokioIo::new(tokio::io::join(tokio::io::stdin(), tokio::io::stdout()));

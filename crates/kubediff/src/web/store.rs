@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use http::StatusCode;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, Zoned};
-use kubediff_history::{Number, Reader};
+use kubediff_history::{Number, Reader, Sight};
 use tokio::sync::Semaphore;
 
 use super::problem::Problem;
@@ -38,6 +38,8 @@ pub(super) struct Store {
     idle: Mutex<Vec<Masked>>,
     room: Arc<Semaphore>,
     stories: RwLock<Option<Folded>>,
+    /// Folds them from all records: it has no limit.
+    folder: Mutex<Option<Masked>>,
     /// Which file it was at the start.
     identity: Option<(u64, u64)>,
 }
@@ -93,6 +95,15 @@ pub(super) struct Asked<'a> {
     pub(super) reader: &'a mut Reader,
     pub(super) store: &'a Store,
     pub(super) now: Zoned,
+    /// The name of the person or program that asks, where it has one.
+    pub(super) user: Option<&'a str>,
+}
+
+/// The part of the history that the sender of a question may see; all of it by default.
+#[derive(Clone, Default)]
+pub(super) struct Seen {
+    pub(super) sight: Option<Arc<Sight>>,
+    pub(super) user: Option<Arc<str>>,
 }
 
 impl Store {
@@ -113,13 +124,15 @@ impl Store {
             idle: Mutex::new(vec![first]),
             room: Arc::new(Semaphore::new(READERS)),
             stories: RwLock::new(None),
+            folder: Mutex::new(None),
             identity,
         })
     }
 
-    /// Runs a question on a thread for blocking work.
+    /// Runs a question on a thread for blocking work. The answer is made of what its sender may see.
     pub(super) async fn ask<T: Send + 'static>(
         self: &Arc<Self>,
+        seen: Seen,
         question: impl FnOnce(&mut Asked<'_>) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
         // The semaphore is never closed. A question goes on when nobody waits for it any more, and keeps its room.
@@ -132,8 +145,9 @@ impl Store {
             let known = idle().pop();
             let mut masked = known.map_or_else(|| Masked::open(&store.file), Ok)?;
             masked.refresh(&store.file)?;
+            masked.reader.limit(seen.sight.as_deref())?;
             let now = store.now.unwrap_or_else(Timestamp::now).to_zoned(store.zone.clone());
-            let answer = question(&mut Asked { reader: &mut masked.reader, store: &store, now });
+            let answer = question(&mut Asked { reader: &mut masked.reader, store: &store, now, user: seen.user.as_deref() });
             idle().push(masked);
             answer
         });
@@ -175,7 +189,7 @@ impl Store {
         self.stories(reader, now).map(Some)
     }
 
-    /// The stories of all records up to now.
+    /// The stories of all records up to now. Whether a reader may know one of them is seen when it is asked for.
     pub(super) fn stories(&self, reader: &mut Reader, now: Timestamp) -> Result<Known<'_>, Problem> {
         let (last, last_at) = reader.last()?.unwrap_or_default();
         let time_passes = |known: &Folded| {
@@ -192,12 +206,18 @@ impl Store {
         drop(known);
         let mut writes = self.stories.write().unwrap_or_else(PoisonError::into_inner);
         if !is_known(&writes) {
+            let mut folder = self.folder.lock().unwrap_or_else(PoisonError::into_inner);
+            let folder = match &mut *folder {
+                Some(folder) => folder,
+                none => none.insert(Masked::open(&self.file)?),
+            };
+            folder.refresh(&self.file)?;
             let mut stories = match writes.take() {
                 Some(folded) => folded.stories,
-                None => Stories::open(reader)?,
+                None => Stories::open(&mut folder.reader)?,
             };
             let until = now.checked_sub(SETTLED).unwrap_or(now);
-            stories.catch_up(reader, until)?;
+            stories.catch_up(&mut folder.reader, until)?;
             *writes = Some(Folded { stories, last, until });
         }
         drop(writes);

@@ -29,6 +29,7 @@ const TEMPLATES: &[(&str, &str)] = templates![
     "about.html",
     "help.html",
     "error.html",
+    "login.html",
     "live.html",
     "record.html",
     "parts/rows.html",
@@ -120,7 +121,9 @@ impl<'a> Frame<'a> {
     }
 
     pub(super) fn json(&self, asked: &Asked<'_>) -> Json {
-        self.around(&asked.store.cluster, &asked.now)
+        let mut page = self.around(&asked.store.cluster, &asked.now);
+        page["user"] = json!(asked.user);
+        page
     }
 
     /// The same without a history.
@@ -135,6 +138,7 @@ impl<'a> Frame<'a> {
             "nav": self.nav,
             "notices": self.notices.iter().map(|notice| sentence(notice)).collect::<Vec<_>>(),
             "search": self.search,
+            "user": null,
             "version": env!("CARGO_PKG_VERSION"),
         })
     }

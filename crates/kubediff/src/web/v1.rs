@@ -362,14 +362,28 @@ fn gaps(asked: &mut Asked<'_>, params: &Params) -> Result<String, Problem> {
 }
 
 fn status(asked: &mut Asked<'_>) -> Result<String, Problem> {
-    let size = asked.reader.size()?;
     let newest = asked.reader.last()?.map(|(number, _)| number);
-    let (version, through) = asked.reader.folded()?;
-    line(&json!({
+    let mut status = json!({
         "cluster": asked.store.cluster, "version": env!("CARGO_PKG_VERSION"), "newest": newest, "coverage": coverage(asked)?,
-        "changes": size.changes, "events": size.events, "objects": size.objects, "existing": size.existing,
-        "gaps": size.gaps, "bytes": size.bytes, "folded": { "version": version, "through": through },
-    }))
+        "user": asked.user,
+    });
+    // The numbers of all would say something of those whom a user may not see.
+    if !asked.reader.is_limited()? {
+        let size = asked.reader.size()?;
+        let (version, through) = asked.reader.folded()?;
+        for (name, value) in [
+            ("changes", json!(size.changes)),
+            ("events", json!(size.events)),
+            ("objects", json!(size.objects)),
+            ("existing", json!(size.existing)),
+            ("gaps", json!(size.gaps)),
+            ("bytes", json!(size.bytes)),
+            ("folded", json!({ "version": version, "through": through })),
+        ] {
+            status[name] = value;
+        }
+    }
+    line(&status)
 }
 
 /// The parameters of an object's address.

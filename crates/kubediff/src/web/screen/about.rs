@@ -20,17 +20,22 @@ const GAPS: usize = 20;
 pub(in crate::web) fn about(asked: &mut Asked<'_>, params: &Params) -> Result<String, Problem> {
     let zone = asked.now.time_zone().clone();
     let frame = Frame::new("About this history", "about", params, &[]);
-    let size = asked.reader.size()?;
-    let count = |count: u64| thousands(usize::try_from(count).unwrap_or(usize::MAX));
-    let history = [
+    let mut history = vec![
         ("Cluster", asked.store.cluster.clone()),
         ("Time", covered(asked.reader, &zone)?.replace("the history covers ", "")),
-        ("Changes", count(size.changes)),
-        ("Events", count(size.events)),
-        ("Objects", format!("{}, of which {} exist", count(size.objects), count(size.existing))),
-        ("Gaps", count(size.gaps)),
-        ("Size", format!("{} bytes", count(size.bytes))),
     ];
+    // The numbers of all would say something of those whom a user may not see.
+    if !asked.reader.is_limited()? {
+        let size = asked.reader.size()?;
+        let count = |count: u64| thousands(usize::try_from(count).unwrap_or(usize::MAX));
+        history.extend([
+            ("Changes", count(size.changes)),
+            ("Events", count(size.events)),
+            ("Objects", format!("{}, of which {} exist", count(size.objects), count(size.existing))),
+            ("Gaps", count(size.gaps)),
+            ("Size", format!("{} bytes", count(size.bytes))),
+        ]);
+    }
     let notes = asked.reader.notes()?;
     let watches: Vec<Value> = asked
         .reader
@@ -72,7 +77,7 @@ pub(in crate::web) fn about(asked: &mut Asked<'_>, params: &Params) -> Result<St
     let remarks = unwatched(asked.reader, &Scope::default(), now, &zone)?;
     let context = json!({
         "page": frame.json(asked),
-        "history": history.map(|(name, value)| json!({ "name": name, "value": value })),
+        "history": history.iter().map(|(name, value)| json!({ "name": name, "value": value })).collect::<Vec<_>>(),
         "watches": watches, "gaps": gaps.rows, "sinks": sinks, "kinds": kinds, "remarks": remarks,
     });
     Ok(render("about.html", context)?)

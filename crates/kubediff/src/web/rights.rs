@@ -1,0 +1,223 @@
+//! The rights of users to see the past: the API server decides about each resource and namespace, by a SubjectAccessReview
+//! (authorization.k8s.io/v1) for `list` and one for `get`.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::Hash;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures_util::{StreamExt as _, TryStreamExt as _};
+use http::StatusCode;
+use kube_client::Client;
+use kubediff_history::{KindName, Right, Sight};
+use serde_json::{Value, json};
+
+use super::problem::Problem;
+use super::sessions::{User, UserKey};
+use super::store::{Seen, Store};
+use super::viewer::Wanted;
+
+/// Reviews that are under way at once, for one request.
+const AT_ONCE: usize = 20;
+/// How long an answer holds, as API servers hold those of their authorizers.
+const ALLOWED: Duration = Duration::from_secs(300);
+const DENIED: Duration = Duration::from_secs(30);
+/// How long a sight holds that was made of them.
+const SIGHT: Duration = Duration::from_secs(15);
+/// Resources in namespaces that are asked for one by one.
+const MOST_PAIRS: usize = 2_000;
+/// Answers that are remembered.
+const MOST_ANSWERS: usize = 200_000;
+/// How long one review may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+type Places = BTreeMap<KindName, BTreeSet<Option<String>>>;
+
+/// The rights of users, from the API server.
+pub(super) struct Rights {
+    client: Client,
+    store: Arc<Store>,
+    answers: Mutex<HashMap<(UserKey, Asking), (bool, Instant)>>,
+    sights: Mutex<HashMap<(UserKey, Wanted), (Option<Arc<Sight>>, Instant)>>,
+    places: Mutex<Option<(Arc<Places>, Instant)>>,
+}
+
+/// One question about a right.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Asking {
+    verb: &'static str,
+    resource: KindName,
+    namespace: Option<String>,
+    name: Option<String>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Rights {
+    pub(super) fn new(client: Client, store: Arc<Store>) -> Self {
+        Self {
+            client,
+            store,
+            answers: Mutex::default(),
+            sights: Mutex::default(),
+            places: Mutex::default(),
+        }
+    }
+
+    /// The part of the history that a user may see; `None` for all of it.
+    pub(super) async fn sight(&self, user: &Arc<User>, wanted: &Wanted) -> Result<Option<Arc<Sight>>, Problem> {
+        let key = (user.key, wanted.clone());
+        if let Some((sight, at)) = lock(&self.sights).get(&key)
+            && at.elapsed() < SIGHT
+        {
+            return Ok(sight.clone());
+        }
+        let sight = self.found(user, wanted).await?.map(Arc::new);
+        let mut sights = lock(&self.sights);
+        sights.retain(|_, (_, at)| at.elapsed() < SIGHT);
+        sights.insert(key, (sight.clone(), Instant::now()));
+        Ok(sight)
+    }
+
+    async fn found(&self, user: &Arc<User>, wanted: &Wanted) -> Result<Option<Sight>, Problem> {
+        let all = KindName { group: Some("*".to_owned()), resource: "*".to_owned() };
+        if self.may_see(user, &all, None, None).await? {
+            return Ok(None);
+        }
+        let places = self.places().await?;
+        let whole = self.those(user, places.keys().map(|resource| (resource.clone(), None))).await?;
+        let mut pairs = Vec::new();
+        for (resource, namespaces) in places.iter().filter(|(resource, _)| !whole.iter().any(|it| it.resource == **resource)) {
+            let named = namespaces.iter().flatten();
+            pairs.extend(named.filter(|name| wanted.has(name)).map(|name| (resource.clone(), Some(name.clone()))));
+        }
+        if pairs.len() > MOST_PAIRS {
+            let detail = format!(
+                "Your rights are not those of the whole cluster, and the history has {} resources in namespaces: too many to ask \
+                 the API server for each of them.",
+                pairs.len()
+            );
+            let problem = Problem { detail, ..Problem::new(StatusCode::FORBIDDEN, "Choose a namespace") };
+            return Err(problem.hint("Add ?ns=NAME to the address, or ns:NAME to the search."));
+        }
+        let mut rights = whole;
+        rights.extend(self.those(user, pairs).await?);
+        if let Some((resource, namespace, name)) = &wanted.object {
+            let is_there = |right: &Right| {
+                right.resource == *resource && (right.namespace.is_none() || right.namespace == *namespace)
+            };
+            if !rights.iter().any(is_there)
+                && places.contains_key(resource)
+                && self.may(user, "get", resource, namespace.as_deref(), Some(name)).await?
+            {
+                let (namespace, name) = (namespace.clone(), Some(name.clone()));
+                rights.push(Right { resource: resource.clone(), namespace, name });
+            }
+        }
+        Ok(Some(Sight { rights }))
+    }
+
+    /// The resources and namespaces that a user may see.
+    async fn those(
+        &self,
+        user: &Arc<User>,
+        all: impl IntoIterator<Item = (KindName, Option<String>)>,
+    ) -> Result<Vec<Right>, Problem> {
+        let reviews = all.into_iter().map(|(resource, namespace)| async move {
+            let is_seen = self.may_see(user, &resource, namespace.as_deref(), None).await?;
+            Ok(is_seen.then_some(Right { resource, namespace, name: None }))
+        });
+        let reviews: Vec<_> = reviews.collect();
+        futures_util::stream::iter(reviews).buffered(AT_ONCE).try_filter_map(|right| async { Ok(right) }).try_collect().await
+    }
+
+    async fn may_see(
+        &self,
+        user: &Arc<User>,
+        resource: &KindName,
+        namespace: Option<&str>,
+        name: Option<&str>,
+    ) -> Result<bool, Problem> {
+        Ok(self.may(user, "list", resource, namespace, name).await?
+            && self.may(user, "get", resource, namespace, name).await?)
+    }
+
+    /// Whether a user has a right.
+    async fn may(
+        &self,
+        user: &Arc<User>,
+        verb: &'static str,
+        resource: &KindName,
+        namespace: Option<&str>,
+        name: Option<&str>,
+    ) -> Result<bool, Problem> {
+        let asking = Asking {
+            verb,
+            resource: resource.clone(),
+            namespace: namespace.map(str::to_owned),
+            name: name.map(str::to_owned),
+        };
+        let key = (user.key, asking);
+        if let Some((is_allowed, at)) = lock(&self.answers).get(&key)
+            && at.elapsed() < if *is_allowed { ALLOWED } else { DENIED }
+        {
+            return Ok(*is_allowed);
+        }
+        let mut spec = user.subject.clone();
+        spec["resourceAttributes"] = json!({
+            "verb": verb, "group": resource.group, "resource": resource.resource, "namespace": namespace, "name": name,
+        });
+        let status = review(&self.client, "authorization.k8s.io", "SubjectAccessReview", &spec).await?;
+        let is_allowed = status["allowed"] == true;
+        let mut answers = lock(&self.answers);
+        if answers.len() >= MOST_ANSWERS {
+            answers.clear();
+        }
+        answers.insert(key, (is_allowed, Instant::now()));
+        Ok(is_allowed)
+    }
+
+    /// The resources and namespaces of the history.
+    async fn places(&self) -> Result<Arc<Places>, Problem> {
+        if let Some((places, at)) = &*lock(&self.places)
+            && at.elapsed() < SIGHT
+        {
+            return Ok(places.clone());
+        }
+        let found = self.store.ask(Seen::default(), |asked| Ok(asked.reader.places()?)).await?;
+        let found = Arc::new(found);
+        *lock(&self.places) = Some((found.clone(), Instant::now()));
+        Ok(found)
+    }
+}
+
+/// The status of a review by the API server.
+pub(super) async fn review(
+    client: &Client,
+    group: &'static str,
+    kind: &'static str,
+    spec: &Value,
+) -> Result<Value, Problem> {
+    let no_answer = |detail: String| {
+        let problem = Problem::new(StatusCode::SERVICE_UNAVAILABLE, "The API server does not say what you may see");
+        Problem { detail, ..problem }.hint("Try again; nothing is shown without its answer.")
+    };
+    let api = format!("{group}/v1");
+    let body = json!({ "apiVersion": api, "kind": kind, "metadata": {}, "spec": spec }).to_string();
+    let request = http::Request::post(format!("/apis/{api}/{}s", kind.to_ascii_lowercase()))
+        .header("content-type", "application/json")
+        .body(body.into_bytes())
+        .map_err(|error| no_answer(error.to_string()))?;
+    match tokio::time::timeout(PATIENCE, client.request::<Value>(request)).await {
+        Ok(Ok(mut review)) => Ok(review["status"].take()),
+        Ok(Err(kube_client::Error::Api(status))) if status.code == 403 => {
+            let missing = format!("The service account of kubediff may not create {}s.", kind.to_ascii_lowercase());
+            let hint = "Bind it to the ClusterRole system:auth-delegator; the chart does so with `web.enabled`.";
+            Err(no_answer(missing).hint(hint))
+        }
+        Ok(Err(error)) => Err(no_answer(informer::error_chain(&error))),
+        Err(_) => Err(no_answer(format!("It has not answered within {} s.", PATIENCE.as_secs()))),
+    }
+}

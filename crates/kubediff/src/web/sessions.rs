@@ -1,0 +1,150 @@
+//! The users of a listener: each has a token of the cluster, by which the API server knows them (a TokenReview of authentication.k8s.io/v1), or
+//! a cookie that they got for one.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use http::HeaderMap;
+use kube_client::Client;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use tokio::sync::Semaphore;
+
+use super::door::{cookies, hash, token};
+use super::problem::Problem;
+use super::rights::review;
+
+/// How long the answer to a token holds.
+const TOKEN: Duration = Duration::from_secs(60);
+/// How long a session lasts.
+const SESSION: Duration = Duration::from_hours(8);
+/// Tokens, sessions and users that are remembered.
+const MOST: usize = 1_000;
+/// Requests and streams of one user at once.
+const REQUESTS: usize = 10;
+const STREAMS: usize = 4;
+/// Tokens that are reviewed at once.
+const REVIEWS: usize = 20;
+
+/// A user by all that the API server says of them.
+pub(super) type UserKey = [u8; 32];
+
+/// A user of the cluster.
+pub(super) struct User {
+    pub(super) key: UserKey,
+    pub(super) name: Arc<str>,
+    /// The user as the `spec` of a SubjectAccessReview has them.
+    pub(super) subject: Value,
+    pub(super) requests: Arc<Semaphore>,
+    pub(super) streams: Arc<Semaphore>,
+}
+
+/// The users that are in.
+pub(super) struct Sessions {
+    client: Client,
+    /// The name of the cookie.
+    cookie: &'static str,
+    attributes: &'static str,
+    room: Semaphore,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    tokens: HashMap<UserKey, (Option<Arc<User>>, Instant)>,
+    /// By the hash of the cookie, the oldest first.
+    sessions: VecDeque<(UserKey, Arc<User>, Instant)>,
+    users: HashMap<UserKey, Arc<User>>,
+}
+
+impl Sessions {
+    /// Without TLS a browser would not send a cookie that asks for it.
+    pub(super) fn new(client: Client, is_encrypted: bool) -> Self {
+        let (cookie, attributes) = match is_encrypted {
+            true => ("__Host-kubediff", "; Path=/; Secure; HttpOnly; SameSite=Strict"),
+            false => ("kubediff", "; Path=/; HttpOnly; SameSite=Strict"),
+        };
+        Self { client, cookie, attributes, room: Semaphore::new(REVIEWS), state: Mutex::default() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The user of a token; `None` for a token that the API server does not know.
+    pub(super) async fn of_token(&self, token: &str) -> Result<Option<Arc<User>>, Problem> {
+        let key = hash(token);
+        if let Some((user, at)) = self.lock().tokens.get(&key)
+            && at.elapsed() < TOKEN
+        {
+            return Ok(user.clone());
+        }
+        // The semaphore is never closed.
+        let _room = self.room.acquire().await.ok();
+        let status = review(&self.client, "authentication.k8s.io", "TokenReview", &json!({ "token": token })).await?;
+        let mut state = self.lock();
+        let user = (status["authenticated"] == true).then(|| state.user(&status["user"]));
+        if state.tokens.len() >= MOST {
+            state.tokens.retain(|_, (_, at)| at.elapsed() < TOKEN);
+        }
+        if state.tokens.len() < MOST {
+            state.tokens.insert(key, (user.clone(), Instant::now()));
+        }
+        Ok(user)
+    }
+
+    /// The cookie of a new session. The token is not kept.
+    pub(super) fn enter(&self, user: Arc<User>) -> Result<String, getrandom::Error> {
+        let cookie = token()?;
+        let mut state = self.lock();
+        state.sessions.push_back((hash(&cookie), user, Instant::now()));
+        if state.sessions.len() > MOST {
+            state.sessions.pop_front();
+        }
+        Ok(format!("{}={cookie}{}; Max-Age={}", self.cookie, self.attributes, SESSION.as_secs()))
+    }
+
+    /// The user of a request with a cookie.
+    pub(super) fn of_cookie(&self, headers: &HeaderMap) -> Option<Arc<User>> {
+        let mut state = self.lock();
+        state.sessions.retain(|(.., at)| at.elapsed() < SESSION);
+        cookies(headers, self.cookie).find_map(|cookie| {
+            let sent = hash(cookie);
+            state.sessions.iter().find(|(known, ..)| *known == sent).map(|(_, user, _)| user.clone())
+        })
+    }
+
+    /// Ends the session of a request.
+    pub(super) fn leave(&self, headers: &HeaderMap) -> String {
+        let mut state = self.lock();
+        for cookie in cookies(headers, self.cookie) {
+            let sent = hash(cookie);
+            state.sessions.retain(|(known, ..)| *known != sent);
+        }
+        format!("{}={}; Max-Age=0", self.cookie, self.attributes)
+    }
+}
+
+impl State {
+    /// The user that the API server describes. All tokens of a user share their limits.
+    fn user(&mut self, info: &Value) -> Arc<User> {
+        let subject = json!({
+            "user": info["username"], "uid": info["uid"], "groups": info["groups"], "extra": info["extra"],
+        });
+        let key = Sha256::digest(subject.to_string()).into();
+        if self.users.len() >= MOST {
+            self.users.retain(|_, user| Arc::strong_count(user) > 1);
+        }
+        let user = || {
+            Arc::new(User {
+                key,
+                name: info["username"].as_str().unwrap_or_default().into(),
+                subject,
+                requests: Arc::new(Semaphore::new(REQUESTS)),
+                streams: Arc::new(Semaphore::new(STREAMS)),
+            })
+        };
+        self.users.entry(key).or_insert_with(user).clone()
+    }
+}
