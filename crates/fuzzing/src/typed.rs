@@ -30,8 +30,8 @@ macro_rules! typed {
             vec![$(kind_of::<$type>()),*]
         }
 
-        /// What the generated code decodes is what serde decodes, and it weighs as much. Returns whether the generated code
-        /// decoded it.
+        /// Checks that the generated code decodes the same value as serde, with the same weight. Returns whether the generated
+        /// code decoded it.
         pub fn check(kind: Kind, raw: &[u8]) -> bool {
             $(if kind == kind_of::<$type>() {
                 return same::<$type>(kind, raw);
@@ -86,7 +86,7 @@ fn same<T: DeserializeOwned + Debug + PartialEq + 'static>(kind: Kind, raw: &[u8
     informer_k8s_openapi::decode::<T>(kind, raw, false).is_some()
 }
 
-/// What follows the first difference: objects are long.
+/// The text around the first difference: objects are long.
 fn difference<T: Debug>(ours: &T, theirs: &T) -> String {
     let (ours, theirs) = (format!("{ours:?}"), format!("{theirs:?}"));
     let same = ours.chars().zip(theirs.chars()).take_while(|(one, other)| one == other).count();

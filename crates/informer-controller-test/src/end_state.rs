@@ -82,7 +82,7 @@ impl EndState {
         Self { fields }
     }
 
-    /// How this end differs from those of undisturbed runs. What differs between those is left out.
+    /// How this end differs from those of undisturbed runs. Differences between those are left out.
     pub(crate) fn differences(&self, undisturbed: &[Self]) -> Vec<Difference> {
         let Some((first, others)) = undisturbed.split_first() else { return Vec::new() };
         let is_stable = |field: &(String, String)| {

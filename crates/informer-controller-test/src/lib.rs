@@ -53,7 +53,7 @@
 //!
 //! # What a program may do
 //!
-//! It reaches the world through its [`Env`]. What goes around that is not simulated:
+//! It reaches the world through its [`Env`]. Anything that goes around it is not simulated:
 //!
 //! - Threads for blocking work, and requests from other threads, are noticed: an error. So is a program that blocks or
 //!   spins, after 20 s of real time.

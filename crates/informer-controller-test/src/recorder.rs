@@ -13,7 +13,7 @@ use crate::history::{Author, Change};
 /// A position in the server's changes.
 #[derive(Default)]
 pub(crate) struct Recorder {
-    /// Those that changed last come first.
+    /// The resources that are followed; those that changed last come first.
     followed: Vec<Followed>,
     revision: u64,
     /// The revision of each change.

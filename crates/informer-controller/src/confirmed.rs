@@ -12,7 +12,7 @@ use tokio::time::Instant;
 /// The finalizers that the server itself has shown, not only a cache, and the pace at which it is asked.
 ///
 /// It belongs to one term, or to the process where nothing is elected: in a term only this process removes them, and sees that
-/// it did. What a cache says may be older than the term, and the finalizer removed meanwhile.
+/// it did. The content of a cache may be older than the term, and the finalizer removed meanwhile.
 pub(crate) struct Confirmed {
     start: Instant,
     state: Mutex<State>,

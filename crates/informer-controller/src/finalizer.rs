@@ -30,8 +30,8 @@
 //! - From an object that stays: the next reconciliation adds it again.
 //! - From an object that is being deleted: the cleanup is skipped ([`Guarded::Released`]). The server lets nobody add
 //!   finalizers then.
-//! - If the object is gone by the next reconciliation, nothing is called: what it had outside stays behind. Only a look at the
-//!   outside, for example at the start of the program, finds it.
+//! - If the object is gone by the next reconciliation, nothing is called: its effects outside stay behind. Only a look at the
+//!   outside, for example at the start of the program, finds them.
 //!
 //! # What it costs
 //!

@@ -83,11 +83,11 @@ impl Labelled for ControllerMetrics {
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ProgramMetrics {
-    /// Those of its informers.
+    /// The metrics of its informers.
     pub informers: FactoryMetrics,
-    /// Those of its controllers.
+    /// The metrics of its controllers.
     pub controllers: Vec<ControllerMetrics>,
-    /// Those of its elections.
+    /// The metrics of its elections.
     pub elections: Vec<ElectionMetrics>,
 }
 

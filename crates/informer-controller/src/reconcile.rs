@@ -131,7 +131,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// The object is tried again, after a delay by the controller's rate limiter. What `?` does.
+    /// The object is tried again, after a delay by the controller's rate limiter. `?` does the same.
     pub fn retry(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self { error: error.into(), gives_up: false }
     }

@@ -142,11 +142,11 @@ impl Recorder {
     }
 
     /// Waits until everything that was recorded before has been sent or is lost, the counts of series included. Returns
-    /// whether that was within `limit`. What the server does not accept meanwhile is not sent again.
+    /// whether that was within `limit`. An event that the server does not accept meanwhile is not sent again.
     ///
     /// # Cancel safety
     ///
-    /// Safe: what waits is sent all the same.
+    /// Safe: the events that wait are sent all the same.
     pub async fn flush(&self, limit: Duration) -> bool {
         let flushing = async {
             let (done, flushed) = oneshot::channel();

@@ -224,7 +224,7 @@ impl Writer {
     }
 
     /// Deletes an object. An object with a grace period or finalizers stays, with a deletion timestamp, until these are
-    /// over. What it owns is deleted in the background.
+    /// over. The objects that it owns are deleted in the background.
     ///
     /// # Errors
     ///

@@ -3,7 +3,7 @@
 use informer_protobuf::weight;
 use informer_protobuf::wire::{Value, varint};
 
-/// What the decoding of one object keeps.
+/// The state of the decoding of one object.
 pub(crate) struct Context {
     /// The bytes of the heap that the value refers to, so far.
     pub(crate) heap: usize,

@@ -1,4 +1,4 @@
-//! What the generated code says of a message, and what follows from it for a field of its type.
+//! The trait that the generated code implements for messages, and the reading of a message with it.
 
 use crate::fields::Context;
 

@@ -154,7 +154,7 @@ impl Drop for Running {
     }
 }
 
-/// A reconciler within bounds. What is outside belongs to another member, which reconciles all that it gets.
+/// A reconciler within bounds. A key outside belongs to another member, which reconciles all that it gets.
 pub(crate) struct Bounded<R> {
     pub(crate) bounds: Arc<Bounds>,
     /// How long a reconciliation that is outside now may take to end.

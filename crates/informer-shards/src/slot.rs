@@ -108,7 +108,7 @@ impl Slot {
         self.stop.cancel();
     }
 
-    /// Ends the controller at once, as a drop does. What runs ends at its next `await`, which its bounds show.
+    /// Ends the controller at once, as a drop does. Running reconciliations end at their next `await`, and the bounds show when.
     pub(crate) fn abort(self) -> Arc<Bounds> {
         self.bounds.close();
         self.bounds.clone()

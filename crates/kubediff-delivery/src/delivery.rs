@@ -209,7 +209,7 @@ impl Delivery {
         read
     }
 
-    /// Whether it has this record. What it was given may have to make room for records of other namespaces; it reads that again.
+    /// Whether it has this record. A record that it was given may have to make room for records of other namespaces, and is then read again.
     #[must_use]
     pub fn holds(&self, number: u64) -> bool {
         self.window.entry(number).is_some() || self.late.iter().any(|late| late.entry.number == number)

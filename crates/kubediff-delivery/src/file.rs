@@ -13,8 +13,8 @@ use crate::record::Parcel;
 
 /// A file of JSON lines: `{"id": "...", "number": 7, "change": {...}}`, with the same marks as [`Form::Plain`](crate::Form::Plain).
 ///
-/// A batch is accepted when it is on the disk (`fdatasync`). Every line is whole: what a crash or a full disk left of a
-/// line is cut off before anything is written after it, and its record is sent again. When the file is full, it becomes
+/// A batch is accepted when it is on the disk (`fdatasync`). Every line is whole: the rest of a line that a
+/// crash or a full disk left is cut off before anything is written after it, and its record is sent again. When the file is full, it becomes
 /// `changes.log.1`, the one before `changes.log.2`, and so on. A file that somebody else moves away is opened anew; one
 /// that another process writes is left alone.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 
 use crate::window::Entry;
 
-/// A record of the log. Everything in it may be sent: what is secret is hidden before a record is made.
+/// A record of the log. Everything in it may be sent: secrets are hidden before a record is made.
 #[derive(Debug, Clone)]
 pub struct Record {
     /// Its number and its object, for order.

@@ -10,7 +10,7 @@ pub struct Entry {
     pub number: u64,
     /// Its object. Two objects with the same number here wait for each other, and nothing worse.
     pub object: u64,
-    /// Its object's namespace: what the sink does not take of one namespace does not hold up the others. Objects of no namespace
+    /// Its object's namespace: a record of one namespace that the sink does not take does not hold up other namespaces. Objects of no namespace
     /// share a number.
     pub namespace: u64,
     /// Its size in a batch, in bytes.

@@ -234,7 +234,7 @@ impl Step<'_> {
 }
 
 impl Known {
-    /// The same, although it looks otherwise. Of what is in a hash it is not known which part of it a manager wrote.
+    /// The blame of a field whose text differs only because of hiding. It is unknown which part of a hashed value a manager wrote.
     fn shown_as(&self, field: &Field) -> FieldBlame {
         let mut blame = FieldBlame { value: Some(field.value.clone()), ..self.blame.clone() };
         if blame.path != field.path {
@@ -252,8 +252,8 @@ fn is_empty(value: &Value) -> bool {
     value.as_object().is_some_and(serde_json::Map::is_empty) || value.as_array().is_some_and(Vec::is_empty)
 }
 
-/// The managers that own the field in this version; if nobody does, those that own a node that it is in. Which of them set it, and when,
-/// is not known.
+/// The managers that own the field in this version; if none does, the managers of an enclosing node. It is unknown which of them set it,
+/// and when.
 fn owners(object: &Value, pointer: &str) -> Vec<Manager> {
     let owners = owners_of(object, pointer, false);
     if owners.is_empty() { owners_of(object, pointer, true) } else { owners }

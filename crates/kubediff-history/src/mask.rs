@@ -6,8 +6,8 @@ use serde_json::Value;
 use crate::body::Body;
 use crate::record::{ChangeRecord, ObjectId, Verb, Version};
 
-/// Takes out what must not be there, such as values of Secrets that became known later. What is taken out stays out: a mask of what
-/// is masked changes nothing.
+/// Takes out what must not be there, such as values of Secrets that became known later. A value that is taken out stays out: to
+/// mask content twice changes nothing.
 pub trait Mask: Send + Sync {
     /// In the content of an object.
     fn object(&self, object: &ObjectId, content: &mut Value);

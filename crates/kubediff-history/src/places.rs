@@ -30,7 +30,7 @@ impl Places {
             || within(&self.paths, path).next().is_some()
     }
 
-    /// The elements of a list that they are in. What is in quotes may be the name of a field.
+    /// The elements of a list that they are in. A text in quotes may be the name of a field.
     pub(crate) fn elements<'p>(&'p self, list: &'p str) -> impl Iterator<Item = &'p str> {
         within(&self.paths, list).filter_map(move |(path, ())| {
             let inside = path.strip_prefix(list).filter(|inside| !inside.starts_with("[\""))?;

@@ -578,7 +578,7 @@ impl Reader {
         self.at_once(|connection, _, _| read::last(connection))
     }
 
-    /// Since when the history knows everything that it was given: what was removed is older. `None` in an empty history.
+    /// Since when the history knows everything that it was given: everything that was removed is older. `None` in an empty history.
     ///
     /// # Errors
     ///

@@ -269,7 +269,7 @@ fn cached(cache: &Cache, key: Key) -> Option<State> {
     stored::read(&*cache.get_str(key.text())?).map(|(_, state)| state)
 }
 
-/// What the server does, and what the controller remembers of it.
+/// Carries out the writes of an ending. Returns the own writes that the controller remembers, and the effects on the server.
 fn carry_out(ending: Ending, server: &mut Server) -> (Vec<OwnWrite>, Vec<Effect>) {
     let (key, deletes, arrives) = match ending {
         Ending::Writes(key) | Ending::WritesAndFails(key) | Ending::Interrupted(key) => (key, false, true),

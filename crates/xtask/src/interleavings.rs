@@ -14,7 +14,7 @@ use crate::tree::Tree;
 const CRATES: &[&str] = &["informer-core", "informer-controller"];
 const MODULE: &str = "interleavings::";
 
-/// What other tests of these crates need, and have optimized: to compile it like that takes a minute of CPU.
+/// Packages that only other tests of these crates use. They are not optimized here: that would take a minute of CPU.
 const UNUSED: &[&str] = &["testapi", "testapi-serve", "kube-table", "informer-controller-test"];
 
 pub(crate) fn run(tree: &Tree) -> Result<(), Error> {

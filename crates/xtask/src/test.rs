@@ -81,7 +81,7 @@ fn conformance(tree: &Tree, release: Release) -> Result<(), Error> {
     process::run(command.args(["test", "--package", "conformance", "--test", "real", "--no-fail-fast"]))
 }
 
-/// What a step took.
+/// The cost of a step.
 struct Took {
     heading: &'static str,
     time: Duration,

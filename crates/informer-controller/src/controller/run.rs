@@ -286,7 +286,7 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
         }
     }
 
-    /// Whether the namespace of a key was removed from the informer: what became of the object is unknown.
+    /// Whether the namespace of a key was removed from the informer: the fate of the object is unknown.
     fn is_not_selected(&self, key: &ObjectKey) -> bool {
         !self.watched.informer.selects_namespace(key.namespace())
     }

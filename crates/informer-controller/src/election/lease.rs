@@ -211,7 +211,7 @@ impl Record {
         Some(Duration::from_secs(seconds)).filter(|duration| !duration.is_zero())
     }
 
-    /// How often the holder has changed. What is no such number counts as 0.
+    /// How often the holder has changed. Anything else than such a number counts as 0.
     pub(crate) fn transitions(&self) -> u32 {
         self.lease_transitions.and_then(|transitions| u32::try_from(transitions).ok()).unwrap_or(0)
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// Labels and annotations of a lease. What is not named here stays as it is.
+/// Labels and annotations of a lease. Others stay as they are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Marks {
     /// The values of labels.

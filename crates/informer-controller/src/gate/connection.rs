@@ -1,6 +1,6 @@
 //! Connections that carry bytes only while a gate is open.
 //!
-//! They are the lowest layer, below TLS and proxies: what passes the check here is handed to the socket by the next call.
+//! They are the lowest layer, below TLS and proxies: bytes that pass the check here are handed to the socket by the next call.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;

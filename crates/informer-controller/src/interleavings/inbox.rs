@@ -1,4 +1,4 @@
-//! The inbox of a controller, to which sources add while its loop waits. What wakes the loop is tokio's: each of its operations
+//! The inbox of a controller, to which sources add while its loop waits. The loop is woken by tokio: each of tokio's operations
 //! is one step here.
 
 use std::sync::Arc;

@@ -180,7 +180,7 @@ impl FactoryBuilder {
     /// The memory in bytes that hot objects of all informers of the factory may take together. 32 MiB by default.
     ///
     /// The version that a watch event brings is hot, and so is a decoded value that a consumer has used. All consumers
-    /// share what is hot: handlers, filters, listers, indexes. What no consumer has used for five to ten seconds cools.
+    /// share them: handlers, filters, listers, indexes. A version or value that is not used for five to ten seconds cools.
     /// When the set is full, the least recently used versions make room for others. A pod of 9 KB takes 20 to 40 KB, a tiny
     /// one some KB, because a `Pod` struct is large in itself. With 0 nothing is hot, and each consumer decodes for itself.
     /// The bound does not apply to the layout [`Layout::Decoded`].

@@ -46,7 +46,7 @@ impl Exchange {
     ///
     /// # Cancel safety
     ///
-    /// Safe: what has arrived is kept in the exchange.
+    /// Safe: bytes that have arrived are kept in the exchange.
     pub(crate) async fn progress(&mut self) -> ExchangeEvent {
         loop {
             match self {

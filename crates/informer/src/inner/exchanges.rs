@@ -46,7 +46,7 @@ impl Exchanges {
     ///
     /// # Cancel safety
     ///
-    /// Safe: what has arrived is kept in its exchange.
+    /// Safe: bytes that have arrived are kept in their exchange.
     pub(super) async fn next(&mut self) -> (RequestId, ExchangeEvent) {
         loop {
             match self.running.next().await {

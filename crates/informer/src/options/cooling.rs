@@ -6,7 +6,7 @@ use std::time::Duration;
 use informer_core::HotSet;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
-/// The period of the sweeps. What was used stays hot until the second sweep after that: for five to ten seconds.
+/// The period of the sweeps. Values and bytes stay hot until the second sweep after their last use: for five to ten seconds.
 const PERIOD: Duration = Duration::from_secs(5);
 /// The number of objects that one slice of a sweep visits. It visits fewer if packing them takes longer than half a
 /// millisecond.

@@ -75,7 +75,7 @@ fn an_older_file_is_migrated_after_a_backup() {
     assert!(backup.prepare("SELECT first FROM timelines").is_err());
 }
 
-/// The second attack: a copy of that name is somebody's, maybe of another file.
+/// A copy of that name is somebody's, maybe of another file.
 #[test]
 fn k6_a_migration_replaces_no_file_and_leaves_none_beside_what_is_no_history() {
     let folder = tempfile::tempdir().unwrap();

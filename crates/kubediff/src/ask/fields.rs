@@ -13,8 +13,8 @@ use crate::model::path::{Path, PathPattern, Segment};
 const BOOKKEEPING: &[&str] = &["managedFields", "resourceVersion", "generation"];
 
 /// Every scalar, every empty map, and every list whose elements have no keys is a field, also of the documents in a config map.
-/// Asked are those that the pattern covers, if there is one. An element without a key is none: after an insertion before it, it would have the
-/// author of the insertion.
+/// With a pattern, only the fields that it covers are returned. List elements without keys are no fields: after an insertion before it, such
+/// an element would have the author of the insertion.
 pub(crate) fn fields(lists: Lists<'_>, object: &Value, pattern: Option<&PathPattern>) -> Vec<Field> {
     let mut walk = Walk {
         pattern,

@@ -126,7 +126,7 @@ impl Walk {
         self
     }
 
-    /// The same, the latest first, until about this time at the latest: it looks at some numbers at once.
+    /// Bounds a walk from the newest record on: it stops at about `until`, and looks at `WINDOW` numbers at a time.
     pub(crate) fn within(mut self, reader: &mut Reader, until: Instant) -> Result<Self, AskError> {
         let first = match self.filter.from {
             Some(from) => reader.first_since(from)?,
@@ -256,7 +256,7 @@ impl Walk {
         Ok(())
     }
 
-    /// A change above the path is one of it if its values have the path: a whole map may have come, with this key or without.
+    /// A change above the path matches only if its values contain the path: a map may be added with or without this key.
     fn wants(&self, record: &Record) -> bool {
         let (Some(pattern), Record::Change(record)) = (&self.path, record) else { return true };
         let is_at = |path: &String| path.parse().is_ok_and(|path: Path| pattern.covers(&path));

@@ -237,8 +237,8 @@ fn recorded(reader: &mut Reader, object: &Scope, from: Number, to: Number) -> Re
     }
 }
 
-/// Without what differs only because something is hidden in one of the states, or with another key: nobody has written that. An
-/// element the name of which is hidden is at another place then.
+/// Drops differences that exist only because a value is hidden in one state, or with another key: no manager has written them. An
+/// element whose name is hidden is at another place then.
 fn written(change: Change, places: &Places) -> Option<Change> {
     let outer = |path: &[Segment]| path.iter().cloned().collect::<Path>().to_string();
     let is_written = |it: &Difference| {

@@ -186,7 +186,7 @@ impl Consumer {
         }
     }
 
-    /// Has the recorder compare what is with what was before this run, and shows what came of it.
+    /// Lets the recorder compare the present objects with the stored ones, and queues the changes to be shown, or counts them.
     fn with_recorder(
         &mut self,
         inbox: &Inbox,
@@ -226,7 +226,7 @@ impl Consumer {
         }
     }
 
-    /// Shows it now, or when it is recorded: what was shown is in the history, whatever happens to the process.
+    /// Shows an entry now, or when it is recorded: a shown entry is in the history, whatever happens to the process.
     fn show(&mut self, taken: Entry) -> Result<(), ConsumeError> {
         if let (Entry::Change(change), None) = (&taken, &self.screen) {
             self.counts().record(change);

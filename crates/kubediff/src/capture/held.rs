@@ -99,7 +99,7 @@ mod tests {
         assert!(held.is_empty());
     }
 
-    /// The eighth attack: while the watch of Secrets was lost, a rotated value went out in clear after a second.
+    /// While the watch of Secrets was lost, a rotated value went out in clear after a second.
     #[test]
     fn k3_while_secrets_are_not_watched_an_unsure_entry_is_as_unsure_after_its_time() {
         let now = Instant::now();

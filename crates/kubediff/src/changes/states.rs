@@ -31,7 +31,7 @@ pub struct Undecodable {
     source: serde_json::Error,
 }
 
-/// A state of the cluster. What looks like a mark of this program there is none.
+/// A state of the cluster. A text in it that looks like a mark of this program is none.
 pub(crate) fn state(json: &[u8]) -> Result<Value, serde_json::Error> {
     let mut state = serde_json::from_slice(json)?;
     if secret::may_have_mark(json) {

@@ -29,7 +29,7 @@ pub struct HistorySettings {
 pub struct Events {
     /// Whether any are.
     pub keep: bool,
-    /// Those younger than this: `3d`. At least `1h`.
+    /// The age up to which they are kept: `3d`. At least `1h`.
     #[cfg_attr(test, schemars(with = "String"))]
     pub age: Text<Period>,
     /// The part of `retention.size` that they may take.

@@ -58,7 +58,7 @@ impl Control {
 
     /// Waits until something is to be done. Cancel safe.
     ///
-    /// A file that cannot be used changes nothing: what is wrong with it is said once.
+    /// A file that cannot be used changes nothing: its mistakes are said once.
     pub(super) async fn next(&mut self) -> Next {
         loop {
             let is_forced = tokio::select! {

@@ -135,7 +135,7 @@ impl Deliveries {
         self.statuses.clone()
     }
 
-    /// Ends all of them. Requests under way may be answered; what is not delivered is delivered after the next start. Cancel safe.
+    /// Ends all of them. Requests under way may be answered; undelivered records are delivered after the next start. Cancel safe.
     pub(super) async fn stop(&mut self) {
         self.stop.cancel();
         while self.tasks.join_next().await.is_some() {}

@@ -12,7 +12,7 @@ use crate::text::terminal::say;
 /// How often the memory is measured.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// What the process has, and may have.
+/// The memory of the process, and its limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Memory {
     pub(super) resident: u64,

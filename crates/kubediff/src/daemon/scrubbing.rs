@@ -79,7 +79,7 @@ async fn order(history: &Path) {
     }
 }
 
-/// Carries out the order that waits, if there is one. What cannot be carried out waits no longer.
+/// Carries out the order that waits, if there is one. An order that cannot be carried out waits no longer.
 fn obey(
     history: &SharedHistory,
     file: &Path,

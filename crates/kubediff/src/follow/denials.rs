@@ -12,7 +12,7 @@ use crate::text::words::Server;
 #[derive(Debug, Default)]
 pub(super) struct Denials {
     denied: BTreeMap<Target, ApiStatus>,
-    /// With which code the user knows it. Stays when the denial ends for a moment, as during a restart of the server.
+    /// The code last reported to the user. It is kept when a denial ends briefly, as during a restart of the server.
     said: BTreeMap<Target, u16>,
     unsaid: Vec<Target>,
 }

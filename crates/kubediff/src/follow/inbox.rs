@@ -70,7 +70,7 @@ impl Inbox {
         }
     }
 
-    /// Waits until nothing more will come, but not longer than this. Whether nothing more will come.
+    /// Waits up to `limit` for the inbox to be closed. Returns whether it is closed.
     pub(crate) fn closed_within(&self, limit: Duration) -> bool {
         let state = self.lock();
         let open = |state: &mut State| !state.closed;
@@ -78,7 +78,7 @@ impl Inbox {
         waited.unwrap_or_else(PoisonError::into_inner).0.closed
     }
 
-    /// Waits until something waits to be taken, or nothing more will come, but not longer than this. Whether nothing waits.
+    /// Waits up to `limit` for an entry or for the close. Returns whether the inbox is empty.
     pub(crate) fn rests(&self, limit: Duration) -> bool {
         let idle = |state: &mut State| state.backlog.is_empty() && !state.closed;
         let waited = self.arrived.wait_timeout_while(self.lock(), limit, idle);

@@ -15,8 +15,8 @@ use crate::{Gvk, Origin, Sighting};
 pub(crate) enum InboxItem {
     /// A change.
     Change(RawChange),
-    /// An object that was there when its resource was first listed. These wait only where a history wants them, as do all
-    /// that follow from here on, except for gaps.
+    /// An object of the first list of its resource. This variant and the next four, up to `Alive`, are sent only if a history is
+    /// written.
     First(RawChange),
     /// The first list of a resource is complete.
     Synced(Synced),
@@ -198,7 +198,7 @@ impl Item for InboxItem {
 
     fn merge(&mut self, next: Self) {
         let (Self::Change(first), Self::Change(next)) = (self, next) else { return };
-        // The time stays that of the first: what waits behind it came later.
+        // The time stays that of the first: the entries that wait behind it came later.
         first.merged += next.merged;
         first.new = next.new;
         first.last = next.last;

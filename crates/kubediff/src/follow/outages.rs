@@ -31,7 +31,7 @@ struct Outage {
 }
 
 impl Outages {
-    /// The target is not watched from now on; it `counts` where that makes a gap. Whether this begins an outage.
+    /// Notes that the target is lost. It `counts` if the loss makes a gap. Returns whether an outage begins.
     pub(super) fn lost(
         &mut self,
         target: &Target,

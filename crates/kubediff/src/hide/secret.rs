@@ -65,7 +65,7 @@ const READ: usize = 1_024;
 /// escaped as in JSON, and folded into lines. The object's own name, namespace, uid, kind, times and managers are always shown, and so
 /// are names of fields that are words (`replicas`).
 ///
-/// Values are not kept: what a value is found by are hashes of it.
+/// Values are not kept: a value is found by hashes of it.
 ///
 /// # Which values look secret
 ///

@@ -16,7 +16,7 @@ use crate::{Scope, Secrets};
 /// The cause that the history names.
 pub(crate) const CAUSE: &str = "by `kubediff history scrub`";
 
-/// What to mask, and where. It has hashes in place of the value.
+/// An order to mask a value or a path in some objects. It has hashes in place of the value.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Order {

@@ -46,7 +46,7 @@ const PAGE: usize = 500;
 pub(crate) struct HistoryWriter {
     history: SharedHistory,
     secrets: Secrets,
-    /// What is to be scrubbed when the batch is stored.
+    /// Since when records are to be scrubbed, once the batch is stored.
     unscrubbed: Option<Timestamp>,
     reader: Reader,
     batch: Batch,

@@ -14,8 +14,8 @@ mod owner;
 /// or owns additional fields. The latest first.
 ///
 /// A second write of a manager within one second leaves no trace there. Then the manager that owns all that changed has
-/// probably written, if there is one ([`Manager::probable`]). Empty when unknown: entries are missing, or a deletion. Who
-/// removes a field leaves no trace either, and may be anybody: the owner of what is gone is none of them.
+/// probably written, if there is one ([`Manager::probable`]). Empty when unknown: entries are missing, or a deletion. The
+/// removal of a field leaves no trace either, and anybody may have removed it: its former owner is not returned for that.
 pub fn managers(old: Option<&Value>, new: Option<&Value>) -> Vec<Manager> {
     let Some(new) = new else { return Vec::new() };
     let before = old.map(entries).unwrap_or_default();
@@ -45,12 +45,12 @@ fn owner_of_the_difference(old: &Value, new: &Value) -> Option<Manager> {
     }
 }
 
-/// The managers that owned what is in `old` alone. Who removed it is unknown, unless [`managers`] says so.
+/// The managers that owned the fields that only `old` has. It is unknown who removed them, unless [`managers`] says so.
 pub(crate) fn former_owners(old: &Value, new: &Value) -> Vec<Manager> {
     owners(entries(old), Part::Gone, old, new)
 }
 
-/// Those that own the fields themselves; if nobody does, those that own the nodes that they are in.
+/// The managers that own the fields; if none does, the managers of the enclosing nodes.
 fn owners(entries: &[Value], part: Part, old: &Value, new: &Value) -> Vec<Manager> {
     let of = |by_node: bool| {
         let owns = |entry: &&Value| owner::owns(fields(entry), part, by_node, Some(old), Some(new));

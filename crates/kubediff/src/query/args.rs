@@ -471,7 +471,7 @@ pub enum Maintain {
     },
 }
 
-/// What to mask, and where.
+/// The value or the path to mask, and the objects.
 #[derive(Debug, Args)]
 #[command(group(clap::ArgGroup::new("what").required(true).multiple(true).args(["value", "path"])))]
 pub struct ScrubArgs {

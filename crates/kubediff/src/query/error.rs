@@ -86,7 +86,7 @@ impl QueryError {
     }
 }
 
-/// What the layers below say is of the question, or of the history.
+/// Converts errors of lower layers into `QueryError::Ask`.
 macro_rules! asked {
     ($($error:ty),*) => {
         $(impl From<$error> for QueryError {

@@ -89,7 +89,7 @@ fn name(version: &Version) -> String {
 /// An answer on its way. It takes its objects some at a time: all of them may be more than the memory.
 struct Answer<'a> {
     reader: &'a mut Reader,
-    /// Those of each kind.
+    /// The objects of each kind.
     objects: &'a [Present],
     at: Option<Timestamp>,
     output: Output,

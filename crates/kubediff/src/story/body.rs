@@ -1,4 +1,4 @@
-//! What the state of an object says about its progress.
+//! The progress of an object, as its state shows it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -219,7 +219,7 @@ pub(super) fn mentions_trouble(diff: &Value) -> bool {
                 )
         }
         Value::Array(values) => values.iter().any(mentions_trouble),
-        // What was there before is over.
+        // A former value, `old`, is over.
         Value::Object(map) => map.iter().any(|(name, value)| name != "old" && mentions_trouble(value)),
         _ => false,
     }

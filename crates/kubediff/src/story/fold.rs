@@ -40,7 +40,7 @@ pub struct Fold {
     of_node: HashMap<String, Number>,
     /// Stories with one record, the oldest first; some of them have others by now.
     single: VecDeque<Number>,
-    /// What belongs to no story, and may still become a part of one.
+    /// Records that belong to no story, and may still become a part of one.
     recent: VecDeque<Seen>,
     /// The records among them that begin a story, unless a better beginning of it comes soon.
     weak: VecDeque<(Number, Timestamp)>,
@@ -95,7 +95,7 @@ impl Fold {
         }
         let Some(seen) = seen(record, look)? else { return Ok(()) };
         let Some(root) = seen.root else {
-            // What has waited long enough has had its decision.
+            // A record that has waited long enough has had its decision.
             if seen.is_weak() && self.now.duration_since(seen.at) <= SOON {
                 self.weak.push_back((seen.number, seen.at));
             }
@@ -168,12 +168,12 @@ impl Fold {
         Ok(())
     }
 
-    /// Whether some stories go on, which time ends.
+    /// Whether a story is open, or may begin with a record that waits: time alone decides about both.
     pub fn is_open(&self) -> bool {
         !self.open.is_empty() || !self.weak.is_empty()
     }
 
-    /// What there is to store since the last time.
+    /// The stories and members to store: those that are new or have changed since the last call.
     pub fn changes(&mut self) -> Folded {
         let mut stories = std::mem::take(&mut self.ended);
         for id in std::mem::take(&mut self.changed) {
@@ -349,7 +349,7 @@ impl Fold {
         if !self.is_alive(id, seen.at) || !self.open.get(&id).is_some_and(is_out) {
             return Ok(false);
         }
-        // What replaces it follows, too.
+        // Its replacement belongs to the story, too.
         let workload = seen.workload().uid.clone();
         if let Some(open) = self.open.get_mut(&id)
             && !open.memory.workloads.contains(&workload)
@@ -462,7 +462,7 @@ impl Fold {
     }
 }
 
-/// What came of a record that a story may take.
+/// The answer of a story to a record that it may take.
 enum Joined {
     Not,
     Same,
@@ -470,7 +470,7 @@ enum Joined {
     Grown,
 }
 
-/// What begins with a root.
+/// The kind of story that this root begins.
 fn kind(root: Root, seen: &Seen) -> Kind {
     match root {
         Root::Created if seen.object.gvk.kind == "Job" && is_workload(&seen.object) => Kind::Job,
@@ -499,7 +499,7 @@ fn seen(record: &Record, look: &mut dyn Look) -> Result<Option<Seen>, Error> {
 }
 
 fn of_change(change: &ChangeRecord, look: &mut dyn Look) -> Result<Option<Seen>, Error> {
-    // What happened between the incarnations is not known.
+    // The changes between the incarnations are unknown.
     if change.verb == kubediff_history::Verb::Recreated {
         return Ok(None);
     }

@@ -1,4 +1,4 @@
-//! What a fold asks the history.
+//! The questions of a fold to the history.
 
 use kubediff_history::{Error, Number, ObjectId, Reader};
 use serde_json::Value;

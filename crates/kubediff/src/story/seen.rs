@@ -36,7 +36,7 @@ pub(super) struct Seen {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Part {
     Pod,
-    /// What makes pods for a workload, or remembers its templates.
+    /// An object that makes pods for a workload, or remembers its templates.
     Revision,
     Node,
     Namespace,
@@ -49,7 +49,7 @@ pub(super) enum Part {
     Other,
 }
 
-/// What a record begins by itself.
+/// The reason for which a record begins a story by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Root {
     Created,
@@ -168,7 +168,7 @@ impl Seen {
                 at("spec.unschedulable") || at("spec.taints") || at("status.conditions[Ready]");
             return is_of_service.then_some(Root::Service);
         }
-        // What a workload makes is created and deleted for it.
+        // The objects that a workload makes are created and deleted for it.
         if self.workload().uid != self.object.uid || self.missing.is_some() {
             return None;
         }

@@ -55,7 +55,7 @@ impl Story {
         }
     }
 
-    /// What happened to its pods: `3 pods replaced`, `cart-7d4-x2x crash-looped (4 restarts)`.
+    /// The fate of its pods: `3 pods replaced`, `cart-7d4-x2x crash-looped (4 restarts)`.
     pub fn of_pods(&self) -> Vec<String> {
         let count = |is: &dyn Fn(&Pod) -> bool| self.pods.values().filter(|pod| is(pod)).count();
         let (new, gone) = (count(&|pod| pod.is_new), count(&|pod| pod.is_gone && !pod.is_new));
@@ -141,7 +141,7 @@ fn of_trouble(trouble: Trouble, pods: &[&Pod]) -> String {
 }
 
 impl Trouble {
-    /// What a pod with it did: `crash-looped`.
+    /// The words for a pod that has this trouble: `crash-looped`.
     pub fn words(self) -> &'static str {
         match self {
             Self::Crash => "crash-looped",

@@ -1,4 +1,4 @@
-//! A stored state beside the object as it is. What was hidden when the state was stored may be shown now, and is no change by that.
+//! A stored state beside the object as it is. A value that was hidden when the state was stored may be shown now, and that is no change.
 
 use std::borrow::Cow;
 

@@ -231,7 +231,7 @@ impl HashKey {
         (salt, hash.last_chunk().copied().unwrap_or_default())
     }
 
-    /// What a print is called.
+    /// The name of a print.
     pub(super) fn name_of_print(&self, plain: &[u8]) -> [u8; 8] {
         self.hash(&[b"kubediff: a print", &[0], plain]).first_chunk().copied().unwrap_or_default()
     }

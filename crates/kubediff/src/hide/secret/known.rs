@@ -86,7 +86,7 @@ pub(super) struct Known {
     edition: u64,
 }
 
-/// What was learnt, with the namespace, and what was forgotten, without one; in order.
+/// Prints in order: a learnt one with its namespace, a forgotten one without.
 pub(super) type News = Vec<(Option<String>, Print)>;
 
 #[derive(Clone, Copy)]
@@ -142,7 +142,7 @@ impl Known {
         self.edition
     }
 
-    /// Looks for a value that a history knows by its hashes. Those that Secrets have are learnt again from them.
+    /// Looks for a value that a history knows by its hashes. The values that Secrets have are learnt again from the Secrets.
     pub(super) fn restore(&mut self, namespace: &str, print: &Print) {
         let key = print.beginning;
         if print.named
@@ -168,7 +168,7 @@ impl Known {
         }
     }
 
-    /// What is learnt and forgotten from now on is kept for a history. Gives what has come together since the last time.
+    /// Starts to collect learnt and forgotten prints for the history, and returns those collected since the last call.
     pub(super) fn news(&mut self) -> News {
         self.news.replace(News::new()).unwrap_or_default()
     }
@@ -447,7 +447,7 @@ mod tests {
     use super::{Budget, Known, TooMuch};
     use crate::HashKey;
 
-    /// A fourth attack: values that begin alike, and a text that begins so at every second byte.
+    /// Values that begin alike, and a text that begins so at every second byte.
     #[test]
     fn k5_the_hits_of_a_search_are_bounded_too() {
         let key = HashKey::from_bytes([7; 32]);

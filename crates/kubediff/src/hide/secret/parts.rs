@@ -234,7 +234,7 @@ fn leaves(value: &Value, add: &mut impl FnMut(&[u8])) {
 mod tests {
     use super::*;
 
-    /// The sixth attack: a Secret of such values cost 5 s for each write.
+    /// A Secret of such values cost 5 s for each write.
     #[test]
     fn k5_the_parts_of_a_value_are_bounded_by_its_length() {
         for line in ["p=a\\\n", "p={", "= = =", "k-N={\"v-N\n", "key-N=value-N=value-N=value-N=value-N\n"] {

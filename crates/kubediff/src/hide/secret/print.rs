@@ -7,7 +7,7 @@ use super::key::{HashKey, ValueId};
 const BYTES: usize = 26;
 const NAME: usize = 8;
 
-/// What one form of a value is found by.
+/// The hashes and lengths by which one form of a value is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Print {
     /// A hash of its first 8 bytes.
@@ -23,7 +23,7 @@ pub(super) struct Print {
     pub(super) named: bool,
 }
 
-/// The bit of the length of a beginning that says so: no beginning is so long.
+/// The bit in the stored prefix length that means `named`. No prefix is that long.
 const NAMED: u16 = 1 << 15;
 
 impl Print {

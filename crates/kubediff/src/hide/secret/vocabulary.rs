@@ -17,7 +17,7 @@ const GENERATION: usize = 200_000;
 #[derive(Default)]
 pub(super) struct Vocabulary {
     hasher: RandomState,
-    /// Those that the configuration has.
+    /// The words of the configuration.
     own: HashSet<u64>,
     names: Words,
     /// Labels are people's texts: a value of a Secret among them is no word.

@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-/// What of two states an entry is asked for.
+/// The part of a difference whose owner is searched.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
-    /// What came, or has another value.
+    /// Values that are new or changed.
     Came,
-    /// What is in the old state alone.
+    /// Values that only the old state has.
     Gone,
 }
 

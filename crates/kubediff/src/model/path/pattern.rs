@@ -36,7 +36,7 @@ pub struct PathPattern {
 /// The most characters of a text that a message quotes.
 const QUOTED: usize = 80;
 
-/// What an object is, and what tells it apart from others.
+/// The fields that say what an object is and tell it apart from others.
 const IDENTITY: &[&str] = &[
     "apiVersion",
     "kind",

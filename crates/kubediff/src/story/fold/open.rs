@@ -20,7 +20,7 @@ pub(super) struct Open {
     pub(super) memory: Memory,
 }
 
-/// What a story needs to know until it ends.
+/// The knowledge that a story needs until it ends.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Memory {
@@ -28,7 +28,7 @@ pub(super) struct Memory {
     pub(super) workloads: Vec<String>,
     /// The controllers of its workload, by uid.
     pub(super) above: Vec<String>,
-    /// What makes pods for its workload, by uid.
+    /// The objects that make pods for its workload, by uid.
     pub(super) parts: Vec<String>,
     /// The template of its new pods.
     hash: Option<String>,
@@ -123,7 +123,7 @@ impl Open {
         self.story.pods.contains_key(uid) || self.memory.parts.contains(uid)
     }
 
-    /// What decides which records it takes: how many pods it knows and how many objects that make them, and whether it knows their template.
+    /// The knowledge by which a story selects records: its numbers of pods and of pod-making objects, and whether the template is known.
     pub(super) fn knows(&self) -> (usize, usize, bool) {
         (self.story.pods.len(), self.memory.parts.len(), self.memory.hash.is_some())
     }
@@ -134,13 +134,13 @@ impl Open {
         std::iter::once(&self.story.object.uid).chain(workloads).chain(parts).chain(self.story.pods.keys())
     }
 
-    /// Whether everything was as it is to be for so long that the watches have said so.
+    /// Whether the goal has been reached for so long that every watch must have reported it.
     pub(super) fn is_settled(&self, at: Timestamp) -> bool {
         let Story { kind, done_at, .. } = &self.story;
         // An object that controllers do not count has no end that it would show.
         let shows_end = match kind {
             Kind::Created => self.is_counted(),
-            // What is left of a Job is removed after it.
+            // The rest of a Job is removed after it.
             Kind::Job => false,
             _ => true,
         };
@@ -167,7 +167,7 @@ impl Open {
         let Story { id, kind, pods, object, .. } = &self.story;
         let is_before = seen.number < *id;
         let is_own = seen.object.uid == object.uid;
-        // Whoever writes in another namespace may name any uid.
+        // A writer in another namespace may name any uid.
         if object.namespace.is_some() && object.namespace != seen.object.namespace {
             return false;
         }
@@ -176,7 +176,7 @@ impl Open {
         }
         let is_known = pods.contains_key(&seen.object.uid);
         if self.is_settled(seen.at) && seen.root.is_none() {
-            // What begins later has another cause.
+            // A change that begins later has another cause.
             return pods.get(&seen.object.uid).is_some_and(|pod| pod.is_going);
         }
         if let Some(root) = seen.root {
@@ -184,9 +184,9 @@ impl Open {
             let is_soon = seen.at.duration_since(self.story.opened_at) <= REST;
             return match (kind, root) {
                 (Kind::Node, Root::Service) => is_own,
-                // What comes and goes soon is one story.
+                // An object that comes and soon goes is one story.
                 (Kind::Created, Root::Deleted) => is_own && !is_namespace && !self.is_settled(seen.at),
-                // What an object makes comes and goes with it. A Job of a CronJob is a story of its own.
+                // The objects that an object makes come and go with it. A Job of a CronJob is a story of its own.
                 (Kind::Created, Root::Created) => !is_own && is_soon && seen.object.gvk.kind != "Job",
                 (Kind::Deleted, Root::Deleted) => !is_before || !is_own,
                 (Kind::Job, Root::Deleted) => is_own && self.story.done_at.is_some(),
@@ -239,7 +239,7 @@ impl Open {
         }
     }
 
-    /// Takes what the record says. Returns `false` for a pod that has another template than the new ones.
+    /// Learns from the record. Returns `false` for a pod that has another template than the new ones.
     pub(super) fn learn(&mut self, seen: &Seen, look: &mut dyn Look) -> Result<bool, Error> {
         let uid = &seen.object.uid;
         let is_own = *uid == self.story.object.uid;
@@ -302,7 +302,7 @@ impl Open {
         pod.is_gone |= seen.is_gone;
         pod.is_going |= seen.is_going || state.is_terminating;
         pod.trouble = if pod.is_gone { None } else { state.trouble };
-        // What an old pod has failed of before is none of the story's.
+        // The story does not count the former troubles of an old pod.
         if pod.is_new || (seen.may_fail && self.story.kind != Kind::Rollout) {
             pod.troubles.extend(&state.troubles);
         }
