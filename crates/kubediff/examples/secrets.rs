@@ -1,4 +1,4 @@
-//! What Secrets and texts made for harm cost: memory and CPU, as issue 19 has its bounds.
+//! The cost of Secrets and texts that are made for harm: memory and CPU, as issue 19 has its bounds.
 //!
 //! `cargo run --release -p kubectl-changes --example secrets`. User time of this process and its resident memory, on Linux.
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a measuring program")]

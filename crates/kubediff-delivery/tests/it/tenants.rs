@@ -127,7 +127,7 @@ impl World {
         self.log[number as usize - 1].1
     }
 
-    /// Those that are not settled.
+    /// The numbers of the records of this object that are not settled.
     fn of_object(&self, object: u64) -> impl Iterator<Item = u64> {
         let entries = self.log[self.position as usize..].iter().map(|(_, entry)| entry);
         entries.filter(move |entry| entry.object == object).map(|entry| entry.number)

@@ -68,7 +68,7 @@ fn events_are_found_by_their_object_and_its_controllers() {
     let mut of = |kind: &str, name: Option<&str>| messages(reader, &of(kind, name));
     assert_eq!(of("pods", Some("cart-1-a")), ["about p"]);
     assert_eq!(of("deployments", Some("cart")), ["about p", "about d"]);
-    // Those of a node are in another namespace, and have its name in place of its uid.
+    // Events of a node are in another namespace, and have its name in place of its uid.
     assert_eq!(of("nodes", Some("n1")), ["about n1"]);
     assert_eq!(of("nodes", None), ["about n1"]);
     assert_eq!(of("pods", None), ["about p", "about o"]);

@@ -55,7 +55,7 @@ fn record(number: u64, is_noise: bool) -> Observation {
     observation(&object, number, at(i64::try_from(number).unwrap()), &body, what)
 }
 
-/// What of a record is to be there in the end.
+/// The parts of a record that are to be there in the end.
 fn without(mut observation: Observation) -> (Value, String) {
     let mut body = observation.body.value();
     replace(&mut body);

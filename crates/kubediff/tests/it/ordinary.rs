@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::support::{change_with, deployment, profile, seeded};
 
-/// What people keep in Secrets beside the secrets, one a line.
+/// Words that people keep in Secrets beside the secrets, one a line.
 const ORDINARY: &str = "\
 postgres
 admin

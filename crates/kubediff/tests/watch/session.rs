@@ -80,7 +80,7 @@ impl Session {
         Self::start_child(command)
     }
 
-    /// What nobody has read yet.
+    /// The output that nobody has read yet.
     pub(crate) fn unread(&mut self) -> ChildStdout {
         self.asleep.take().unwrap()
     }

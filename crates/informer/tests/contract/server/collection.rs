@@ -33,7 +33,7 @@ struct Watch {
     lines: mpsc::UnboundedSender<Result<String, &'static str>>,
 }
 
-/// What a watch gets to see of an object.
+/// The part of an object that a watch gets to see.
 type Wants = Box<dyn Fn(&Value) -> Option<Value> + Send>;
 
 impl Default for Collection {

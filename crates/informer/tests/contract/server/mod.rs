@@ -27,7 +27,7 @@ struct Inner {
 
 struct State {
     version: u64,
-    /// What `/version` says; `None` for no answer.
+    /// The minor version that `/version` says; `None` for no answer.
     minor: Option<u32>,
     /// Whether watches with `sendInitialEvents` are served.
     streaming_lists: bool,
@@ -212,12 +212,12 @@ impl Server {
         self.state().log.clone()
     }
 
-    /// Who sent requests for objects.
+    /// The senders of requests for objects.
     pub(crate) fn user_agents(&self) -> BTreeSet<String> {
         self.state().user_agents.clone()
     }
 
-    /// What the last request for objects takes.
+    /// The `Accept` header of the last request for objects.
     pub(crate) fn accepted(&self) -> String {
         self.state().accept.clone()
     }
@@ -230,7 +230,7 @@ impl Server {
         self.state().version
     }
 
-    /// What a collection has: keys with versions.
+    /// The content of a collection: keys with versions.
     pub(crate) fn content(&self, plural: &str) -> BTreeMap<String, String> {
         let mut state = self.state();
         state.collections.entry(plural.to_owned()).or_default().versions()

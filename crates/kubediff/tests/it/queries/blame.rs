@@ -8,7 +8,7 @@ use super::run::run;
 use super::world::World;
 use crate::support;
 
-/// What hides these paths of widgets, with the first key of the tests.
+/// Secrets that hide these paths of widgets, with the first key of the tests.
 pub(super) fn hiding(paths: &[&str]) -> Secrets {
     let mut secrets = Secrets::with_key([7; 32]);
     for path in paths {

@@ -71,7 +71,7 @@ fn k3_the_command_masks_a_value_in_everything() {
     let bytes = std::fs::read(&path).unwrap();
     assert!(!bytes.windows(VALUE.len()).any(|bytes| bytes == VALUE.as_bytes()), "in the bytes of the file");
 
-    // What has the value after that, perhaps of a daemon that does not know it, is masked where it is shown, as long as the key is there.
+    // A later record with the value, perhaps of a daemon that does not know it, is masked where it is shown, as long as the key is there.
     let mut world = World::open(&path, [7; 32]);
     world.wrote("10:03:00", "helm", map(1, &json!({"url": format!("pg://again:{VALUE}@db/x")})));
     drop(world);

@@ -60,7 +60,7 @@ impl World {
         self.profile.secrets = secrets;
     }
 
-    /// What follows is found by a restart, which hides something else, or with another key, and knows what is stored only.
+    /// A restart finds the changes that follow. It hides something else, or with another key, and knows only the stored states.
     pub(crate) fn restarts(&mut self, secrets: Secrets) {
         let former = std::mem::replace(&mut self.profile.secrets, secrets);
         for state in self.states.values_mut() {

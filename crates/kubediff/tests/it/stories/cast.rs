@@ -1,4 +1,4 @@
-//! What controllers and kubelets write, for stories that are told in a few lines.
+//! The writes of controllers and kubelets, for stories that are told in a few lines.
 
 use std::collections::BTreeMap;
 

@@ -16,7 +16,7 @@ use crate::support;
 
 const APPS: [&str; 3] = ["cart", "pay", "web"];
 
-/// What happens in a cluster with a few workloads, by chance.
+/// Plays random steps in a cluster with a few workloads.
 pub(crate) fn plays(cast: &mut Cast, random: &mut Rng, steps: u32) {
     let mut pods: Vec<(usize, String)> = Vec::new();
     let mut hashes = [0; APPS.len()];
@@ -81,7 +81,7 @@ pub(crate) fn plays(cast: &mut Cast, random: &mut Rng, steps: u32) {
 
 type Stories = (BTreeMap<Number, Number>, BTreeMap<Number, StoredStory>);
 
-/// What a fold finds that reads the log at once.
+/// The stories that a fold finds when it reads the log at once.
 fn at_once(path: &Path) -> Stories {
     let mut reader = Reader::open(path).unwrap();
     let mut fold = Fold::default();
@@ -90,7 +90,7 @@ fn at_once(path: &Path) -> Stories {
     (members.into_iter().collect(), stories.into_iter().map(|story| (story.id, story)).collect())
 }
 
-/// What folds leave in a history that end at any time, some of them before they store what they have found.
+/// The stories that folds leave in a history when they end at any time, some of them before they store their findings.
 fn with_ends(path: &Path, random: &mut Rng) -> Stories {
     let cluster = Cluster { uid: "1f3a".to_owned(), name: Some("prod".to_owned()) };
     let mut history = History::open(path, &cluster, &Settings::default()).unwrap();

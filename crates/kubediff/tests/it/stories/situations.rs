@@ -1,4 +1,4 @@
-//! What people read of what happens in clusters.
+//! Situations in clusters, and the texts that people read of them.
 
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};

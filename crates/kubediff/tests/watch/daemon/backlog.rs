@@ -1,4 +1,4 @@
-//! What waits for a receiver that is down, when a value becomes known meanwhile.
+//! Records that wait for a receiver that is down, when a value becomes known meanwhile.
 
 use std::sync::atomic::Ordering;
 use std::time::Instant;
