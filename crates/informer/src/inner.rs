@@ -370,7 +370,7 @@ impl Core {
         let (answer, removed) = oneshot::channel();
         if let Some(engine) = &mut setup.engine {
             engine.handle(Time::ZERO, Input::RemoveScope(scope.clone()));
-            self.observe_all(engine);
+            self.publish_all(engine);
         } else if setup.phase == Phase::Running {
             // An error means that the driver has ended.
             let _ = self.messages.send(Message::RemoveScope(scope.clone(), answer));
@@ -394,9 +394,9 @@ impl Core {
         self.progress.stopped();
     }
 
-    fn observe_all(&self, engine: &mut Engine) {
+    fn publish_all(&self, engine: &mut Engine) {
         while let Some(command) = engine.poll_command() {
-            self.observe(command);
+            self.publish(command);
         }
     }
 }

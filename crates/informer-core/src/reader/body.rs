@@ -28,9 +28,9 @@ pub enum BodyOf {
 
 impl Body {
     /// A response, in JSON or, by its headers, in protobuf.
-    pub fn new(to: BodyOf, is_protobuf: bool, limits: Limits) -> Self {
+    pub fn new(kind: BodyOf, is_protobuf: bool, limits: Limits) -> Self {
         let codec = if is_protobuf { Codec::Protobuf } else { Codec::Json };
-        match to {
+        match kind {
             BodyOf::List => Self::List(Box::new(ListDecoder::new(codec, limits))),
             BodyOf::Watch => Self::Watch(Box::new(WatchDecoder::new(codec, limits))),
         }
@@ -58,9 +58,9 @@ impl ResponseReader {
     ///
     /// `trust` says how far an equal resourceVersion can be trusted
     /// ([`Reflector::trusts_versions`](crate::reflector::Reflector::trusts_versions)).
-    pub fn next(&self, answer: &mut Body, trust: Trust<'_>) -> Option<Reading> {
+    pub fn next(&self, body: &mut Body, trust: Trust<'_>) -> Option<Reading> {
         let undecodable = |error: WireError| Reading::of(Input::Undecodable(error.to_string()));
-        match answer {
+        match body {
             Body::List(list) => {
                 let codec = list.codec();
                 match list.next() {
@@ -104,8 +104,8 @@ impl ResponseReader {
     }
 
     /// Ends the body. Returns a last event that a watch may hold, and the input for the end. A list must be complete.
-    pub fn finish(&self, answer: &mut Body, trust: Trust<'_>) -> (Option<Reading>, Input) {
-        match answer {
+    pub fn finish(&self, body: &mut Body, trust: Trust<'_>) -> (Option<Reading>, Input) {
+        match body {
             Body::List(list) => match list.finish() {
                 Ok(meta) => (None, Input::ListEnd(meta)),
                 Err(error) => (None, Input::Undecodable(error.to_string())),

@@ -176,7 +176,7 @@ impl Driver {
                 never = &mut cooling => match never {},
                 Some(resource) = OptionFuture::from(self.discovery.as_mut()) => Event::Discovered(resource),
                 news = self.inbox.next() => Event::News(news),
-                (id, progress) = self.exchanges.next() => Event::Exchange(id, progress),
+                (id, event) = self.exchanges.next() => Event::Exchange(id, event),
                 () = sleep_until(deadline) => Event::Deadline,
             };
             parts_in_a_row = if matches!(event, Event::Exchange(..)) { parts_in_a_row + 1 } else { 0 };
@@ -191,7 +191,7 @@ impl Driver {
                     self.discovered(resource);
                 }
                 Event::Message(message) => self.message(message),
-                Event::Exchange(id, progress) => self.progress(id, progress),
+                Event::Exchange(id, event) => self.exchange_event(id, event),
                 Event::Computed(Some(computed)) => {
                     self.compute = None;
                     self.input(Input::Computed(Box::new(computed)));
@@ -266,7 +266,7 @@ impl Driver {
                 }
                 self.core.progress.changed();
             }
-            observed => self.core.observe(observed),
+            command => self.core.publish(command),
         }
     }
 
@@ -318,8 +318,8 @@ impl Driver {
         }
     }
 
-    fn progress(&mut self, id: RequestId, progress: ExchangeEvent) {
-        let response = match &progress {
+    fn exchange_event(&mut self, id: RequestId, event: ExchangeEvent) {
+        let response = match &event {
             ExchangeEvent::Accepted { protobuf } => Response::Accepted { protobuf: *protobuf },
             ExchangeEvent::Bytes(bytes) => {
                 let begun = std::time::Instant::now();
@@ -362,7 +362,7 @@ impl Core {
     }
 
     /// Publishes those commands of an engine that concern readers and observers.
-    pub(super) fn observe(&self, command: Command) {
+    pub(super) fn publish(&self, command: Command) {
         let Self { resource, selection, .. } = self;
         match command {
             Command::Wake(wakers) => wakers.into_iter().for_each(std::task::Waker::wake),

@@ -91,7 +91,7 @@ impl Core {
         let Setup { engine, scopes, .. } = setup;
         if let Some(engine) = engine {
             engine.load(saved, scopes);
-            self.observe_all(engine);
+            self.publish_all(engine);
         }
         self.progress.changed();
         self.cache.len()

@@ -67,7 +67,7 @@ impl<T: View> Changes<T> {
 
     /// The number of pending changes.
     pub fn backlog(&self) -> usize {
-        self.notifications.subscriber().backlog()
+        self.notifications.subscription().backlog()
     }
 }
 

@@ -109,7 +109,7 @@ pub trait Handler<T: View>: Send + 'static {
 #[must_use = "the handler is removed when this is dropped: keep it in a variable, or call `detach()`"]
 pub struct Registration {
     id: u64,
-    subscriber: Arc<Subscription>,
+    subscription: Arc<Subscription>,
     informer: Arc<KeepAlive>,
     progress: watch::Receiver<HandlerProgress>,
     detached: bool,
@@ -170,9 +170,9 @@ impl Registration {
 
     /// Ends the subscription, also of a handler that is stuck in a call and never polls again.
     fn leave(&self) {
-        self.subscriber.remove();
+        self.subscription.remove();
         if let Some(lifeline) = self.informer.release() {
-            lifeline.core().unsubscribe(&self.subscriber);
+            lifeline.core().unsubscribe(&self.subscription);
         }
     }
 
@@ -193,7 +193,7 @@ impl Drop for Registration {
 impl fmt::Debug for Registration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Registration")
-            .field("handler", &self.subscriber.name())
+            .field("handler", &self.subscription.name())
             .field("synced", &self.is_synced())
             .finish_non_exhaustive()
     }
@@ -250,7 +250,7 @@ pub(crate) fn register<T: View>(
     // The place is taken before `subscribe` checks for a stop: so a stop waits for this task.
     let running = life.running(Work::HandlerCall);
     let notifications = Notifications::subscribe(lifeline.core(), terms)?;
-    let subscriber = notifications.subscriber().clone();
+    let subscription = notifications.subscription().clone();
     let (sender, progress) = watch::channel(HandlerProgress { synced: false, ended: false });
     let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
     let cut = life.cut_token();
@@ -263,7 +263,7 @@ pub(crate) fn register<T: View>(
         drop(kept.release());
         drop(running);
     });
-    Ok(Registration { id, subscriber, informer, progress, detached: false })
+    Ok(Registration { id, subscription, informer, progress, detached: false })
 }
 
 /// Calls the handler until it is removed or the informer stops.
@@ -290,11 +290,11 @@ async fn run<T: View>(
                 continue;
             }
         };
-        if notifications.subscriber().is_closed() {
+        if notifications.subscription().is_closed() {
             break;
         }
         let synced = matches!(change, Change::Synced);
-        let meter = &notifications.subscriber().meter;
+        let meter = &notifications.subscription().meter;
         meter.begin();
         let panicked =
             AssertUnwindSafe(async { handler.dispatch(change).await }).catch_unwind().await.is_err();

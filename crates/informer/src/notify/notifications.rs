@@ -32,7 +32,7 @@ pub(crate) struct Terms<T> {
 /// A subscription that does not keep its informer alive.
 pub(crate) struct Notifications<T> {
     core: Arc<Core>,
-    subscriber: Arc<Subscription>,
+    subscription: Arc<Subscription>,
     filter: Option<Filter<T>>,
     /// Keys whose newest version is undecodable, with the last delivered version.
     undecodable: HashMap<ObjectKey, Option<Arc<Object>>>,
@@ -62,23 +62,23 @@ impl<T: View> Notifications<T> {
         if core.life.is_stopped() {
             return Err(Error::stopped(&core.resource));
         }
-        let subscriber = core.subscribe(delivery, name)?;
+        let subscription = core.subscribe(delivery, name)?;
         // The subscription collects changes before the snapshot is taken, so no change is lost in between.
         let snapshot = core.cache.snapshot();
         let present = snapshot.iter().cloned().collect();
-        subscriber.with_mailbox(|mailbox| mailbox.join(present, snapshot.revision()));
+        subscription.with_mailbox(|mailbox| mailbox.join(present, snapshot.revision()));
         let resync =
             resync.map(|period| Resync { period, timer: Box::pin(tokio::time::sleep(period)), round: None });
-        Ok(Self { core, subscriber, filter, undecodable: HashMap::new(), resync })
+        Ok(Self { core, subscription, filter, undecodable: HashMap::new(), resync })
     }
 
-    pub(crate) fn subscriber(&self) -> &Arc<Subscription> {
-        &self.subscriber
+    pub(crate) fn subscription(&self) -> &Arc<Subscription> {
+        &self.subscription
     }
 
     /// The name of the subscription for logs.
     pub(crate) fn name(&self) -> String {
-        format!("{} of {}", self.subscriber.name(), self.core.resource)
+        format!("{} of {}", self.subscription.name(), self.core.resource)
     }
 
     pub(crate) async fn next(&mut self) -> Option<Change<T>> {
@@ -89,19 +89,19 @@ impl<T: View> Notifications<T> {
     /// removed.
     pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Change<T>>> {
         // A change that the mailbox gets from here on wakes this task.
-        self.subscriber.register(context.waker());
-        if self.subscriber.is_removed() {
+        self.subscription.register(context.waker());
+        if self.subscription.is_removed() {
             return Poll::Ready(None);
         }
         // This is read before the mailbox: changes that are pending when the informer stops are still returned.
-        let closed = self.subscriber.is_closed();
+        let closed = self.subscription.is_closed();
         loop {
             // A long backlog must not keep other tasks from this thread. Subscriptions with the same backlog also stay
             // close together this way, so that a value that one of them decoded is still hot for the others.
             let turn = ready!(poll_proceed(context));
-            let Some(notice) = self.subscriber.take() else { break };
+            let Some(notice) = self.subscription.take() else { break };
             turn.made_progress();
-            if let Some(change) = self.tell(notice) {
+            if let Some(change) = self.change_of(notice) {
                 return Poll::Ready(Some(change));
             }
         }
@@ -111,7 +111,7 @@ impl<T: View> Notifications<T> {
         self.poll_resync(context).map(Some)
     }
 
-    fn tell(&mut self, notice: Notice) -> Option<Change<T>> {
+    fn change_of(&mut self, notice: Notice) -> Option<Change<T>> {
         match notice {
             Notice::Synced => Some(Change::Synced),
             Notice::Lagged(dropped) => {
@@ -119,16 +119,18 @@ impl<T: View> Notifications<T> {
                 self.undecodable.clear();
                 Some(Change::Lagged(dropped))
             }
-            Notice::Change { change, initial } => self.story(change, initial).unwrap_or_else(|error| {
-                self.core.undecodable::<T>(&error);
-                Some(Change::Undecodable(error))
-            }),
+            Notice::Change { change, initial } => {
+                self.continue_chain(change, initial).unwrap_or_else(|error| {
+                    self.core.undecodable::<T>(&error);
+                    Some(Change::Undecodable(error))
+                })
+            }
         }
     }
 
     /// Continues a key's chain from its last delivered state. That is not always the previous state of the cache: the chain
     /// leaves out undecodable versions, and versions that the filter rejects.
-    fn story(&mut self, change: Raw, initial: bool) -> Result<Option<Change<T>>, DecodeError> {
+    fn continue_chain(&mut self, change: Raw, initial: bool) -> Result<Option<Change<T>>, DecodeError> {
         let origin = change.origin;
         // An object that enters the view by an update is no part of the initial list.
         let initial = initial && matches!(change.delta, Delta::Added(_));
@@ -138,9 +140,9 @@ impl<T: View> Notifications<T> {
                 (Delta::Added(new), item)
             }
             Delta::Updated { old, new } => {
-                let told = self.told(new.key(), old);
-                let item = self.read(&new, told.as_ref())?;
-                let delta = match told {
+                let delivered = self.last_delivered(new.key(), old);
+                let item = self.read(&new, delivered.as_ref())?;
+                let delta = match delivered {
                     Some(old) => Delta::Updated { old, new },
                     None => Delta::Added(new),
                 };
@@ -169,9 +171,9 @@ impl<T: View> Notifications<T> {
         last: Arc<Object>,
         origin: Origin,
     ) -> Result<Option<Change<T>>, DecodeError> {
-        let told = self.told(last.key(), old);
+        let delivered = self.last_delivered(last.key(), old);
         self.undecodable.remove(last.key());
-        let Some(old) = told else { return Ok(None) };
+        let Some(old) = delivered else { return Ok(None) };
         let delta = Delta::Deleted { old, last };
         let Some(Filtered::Deleted { old, last }) =
             Filtered::of(delta, |old| self.wants_object(old), |_| false)
@@ -203,15 +205,15 @@ impl<T: View> Notifications<T> {
 
     /// The last delivered state of a key whose previous state was `old`. `None` if no version of the key has decoded so
     /// far.
-    fn told(&self, key: &ObjectKey, old: Arc<Object>) -> Option<Arc<Object>> {
+    fn last_delivered(&self, key: &ObjectKey, old: Arc<Object>) -> Option<Arc<Object>> {
         self.undecodable.get(key).map_or(Some(old), Clone::clone)
     }
 
-    /// Decodes the newest version of a key. If that fails, `told` is remembered until a version decodes.
-    fn read(&mut self, new: &Arc<Object>, told: Option<&Arc<Object>>) -> Result<Item<T>, DecodeError> {
+    /// Decodes the newest version of a key. If that fails, `delivered` is remembered until a version decodes.
+    fn read(&mut self, new: &Arc<Object>, delivered: Option<&Arc<Object>>) -> Result<Item<T>, DecodeError> {
         let view = self.item(new);
         if view.is_err() {
-            self.undecodable.insert(new.key().clone(), told.cloned());
+            self.undecodable.insert(new.key().clone(), delivered.cloned());
         } else if !self.undecodable.is_empty() {
             self.undecodable.remove(new.key());
         }
@@ -250,10 +252,10 @@ impl<T: View> Notifications<T> {
             }
             // The changes that led to the snapshot must be delivered before its objects are repeated. A missing change
             // wakes this task.
-            let told = self
-                .subscriber
+            let delivered = self
+                .subscription
                 .with_mailbox(|mailbox| if mailbox.backlog() == 0 { mailbox.revision() } else { 0 });
-            if told.is_none_or(|told| told < round.revision) {
+            if delivered.is_none_or(|delivered| delivered < round.revision) {
                 return Poll::Pending;
             }
             turn.made_progress();
@@ -285,6 +287,6 @@ fn deletion_noticed_by(origin: Origin) -> DeleteReason {
 
 impl<T> Drop for Notifications<T> {
     fn drop(&mut self) {
-        self.core.unsubscribe(&self.subscriber);
+        self.core.unsubscribe(&self.subscription);
     }
 }

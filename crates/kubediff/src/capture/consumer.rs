@@ -17,7 +17,7 @@ use crate::text::terminal::say;
 use crate::{Change, Compared, Profile, Session, Tally};
 
 /// Changes that arrive within this time are taken in one batch, because waking the thread costs more than taking a change.
-const GATHER: Duration = Duration::from_millis(200);
+const GATHER_WAIT: Duration = Duration::from_millis(200);
 
 /// Where changes go.
 pub(crate) struct Consumer {
@@ -64,7 +64,7 @@ impl Consumer {
             inbox.holds(!self.held.is_empty());
             if let Some(recorder) = &mut self.recorder {
                 if !recorder.is_full() && inbox.is_empty() && !recorder.patience().is_zero() {
-                    inbox.gather(GATHER.saturating_sub(gathered.elapsed()));
+                    inbox.gather(GATHER_WAIT.saturating_sub(gathered.elapsed()));
                     gathered = Instant::now();
                 }
                 if recorder.is_full() || inbox.rests(recorder.patience()) {

@@ -29,9 +29,9 @@ const ENTRIES: usize = 1_000;
 /// A batch of this many bytes is committed, even if it has fewer entries.
 const BYTES: usize = 8 << 20;
 /// Single changes are committed at once, but not more often than this: a commit costs more than most changes.
-const PACE: Duration = Duration::from_millis(200);
+const COMMIT_INTERVAL: Duration = Duration::from_millis(200);
 /// The shortest time between two commits of noise alone: a start after a crash finds noise again.
-const PACE_OF_NOISE: Duration = Duration::from_secs(2);
+const NOISE_COMMIT_INTERVAL: Duration = Duration::from_secs(2);
 /// The most bytes that the history takes of one object.
 const OBJECT: usize = 64 << 20;
 /// Resources that are listed within this time of the first one share its gap, which becomes longer for them.
@@ -142,8 +142,8 @@ impl HistoryWriter {
         let is_new = self.restart.as_ref().is_some_and(|gap| gap.began.elapsed() < FIRST_LISTS);
         let pace = match self.is_urgent {
             true if is_new && !self.past.names.is_subset(&self.synced) => FIRST_LISTS,
-            true => PACE,
-            false => PACE_OF_NOISE,
+            true => COMMIT_INTERVAL,
+            false => NOISE_COMMIT_INTERVAL,
         };
         pace.saturating_sub(self.committed.elapsed())
     }
