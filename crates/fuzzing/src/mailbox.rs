@@ -278,7 +278,7 @@ impl<'c> Run<'c> {
         assert_eq!(mailbox.backlog(), 0, "{delivery:?}");
         assert_eq!(mailbox.revision(), world.revision, "{delivery:?}");
         if matches!(delivery.mode, Mode::Every { when_full: WhenFull::Drop, .. }) {
-            // After the initial list nothing is coalesced: what was not delivered is counted.
+            // After the initial list nothing is coalesced: undelivered changes are counted.
             let made = world.made_for(delivery) - made_before;
             let (told, lagged) = (reader.later, reader.lagged);
             assert_eq!(told + lagged, made, "{delivery:?}: {told} told, {lagged} dropped");

@@ -1,7 +1,7 @@
 //! Leader election by a Lease.
 //!
-//! Of the processes that run the same controller one leads, the others wait. They agree by an object: who has written its
-//! name into a Lease of `coordination.k8s.io` leads, as long as it renews that entry. Parameters and records are those of
+//! Of the processes that run the same controller one leads, the others wait. They agree by an object: the process
+//! whose name is in a Lease of `coordination.k8s.io` leads, as long as it renews that entry. Parameters and records are those of
 //! client-go's `leaderelection`, so candidates in Go and in Rust can compete for one lease.
 //!
 //! ```no_run

@@ -154,7 +154,7 @@ impl Control {
         }
     }
 
-    /// Starts nothing until [`Control::resume`]. What runs is not affected: its owner ends it, and reports each key with
+    /// Starts nothing until [`Control::resume`]. Running reconciliations are not affected: their owner ends them, and reports each key with
     /// [`Control::interrupted`] or [`Control::finished`].
     pub fn pause(&mut self) {
         if self.phase == Phase::Running {

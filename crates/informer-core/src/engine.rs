@@ -619,7 +619,7 @@ impl Engine {
             match std::mem::replace(&mut self.desk, Desk::Lent) {
                 Desk::Here(mut writer) => {
                     // The operations behind one that needs a compute go with it, so that they keep their order. Only the first
-                    // one is looked at: what a later one needs depends on those before it.
+                    // one is looked at: the needs of a later one depend on those before it.
                     let needs_compute = |operation| writer.needs_compute(operation);
                     if self.queue.is_long() || self.queue.front().is_some_and(needs_compute) {
                         let compute = Compute::new(writer, self.queue.take());

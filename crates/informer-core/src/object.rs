@@ -348,8 +348,8 @@ impl Object {
         }
     }
 
-    /// The bytes of memory that this version takes at rest. Labels that several objects share count for one of them. What is
-    /// hot is not included. For a version that a watch event brought, the size at rest is estimated from that of other
+    /// The bytes of memory that this version takes at rest. Labels that several objects share count for one of them. Hot
+    /// bytes and values are not included. For a version that a watch event brought, the size at rest is estimated from that of other
     /// objects.
     pub fn held_bytes(&self) -> usize {
         let labels = if self.shares_labels { 0 } else { self.labels.held_bytes() };

@@ -20,7 +20,7 @@ impl Context {
         Self { heap: 0, is_unfit: false, skips_managed_fields, depth: 0 }
     }
 
-    /// Whether this `ObjectMeta` is that of the object, and its managed fields are not wanted. Those of a template are.
+    /// Whether this `ObjectMeta` is that of the object, and its managed fields are not wanted. The managed fields of a template are.
     pub(crate) fn skips_managed_fields(&self) -> bool {
         self.skips_managed_fields && self.depth == 2
     }

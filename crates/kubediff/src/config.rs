@@ -1,7 +1,7 @@
 //! The configuration of `kubediff serve`, in YAML.
 //!
 //! [`Config::read`] reads a file, or the file `config.yaml` of a folder. Mistakes come with file, line, column and field, all
-//! of them at once; what is allowed but unwise comes as [`Warning`]s. The file of arriqaaq/kubediff is read
+//! of them at once; unwise settings come as [`Warning`]s. The file of arriqaaq/kubediff is read
 //! as it is.
 //!
 //! ```

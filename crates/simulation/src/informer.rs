@@ -22,7 +22,7 @@ pub(crate) struct Informer {
     /// The cache that was saved last.
     pub(crate) saved: Option<File>,
     pub(crate) controller: Option<Controller>,
-    /// The engine commands to say that the cache is synced. What made it so follows.
+    /// The engine commands to say that the cache is synced. The changes that made it so follow.
     pub(crate) is_told_synced: bool,
     /// Its place among the informers of the server; `None` after a stop.
     pub(crate) member: Option<Member>,

@@ -176,7 +176,7 @@ impl Link {
         !self.protobuf && self.last_words.contains(&self.taken)
     }
 
-    /// The server sends no more. What it sent still arrives.
+    /// The server sends no more. The bytes that it sent still arrive.
     pub(crate) fn finish(&mut self) {
         self.end.get_or_insert(End::Clean);
         self.watch = None;

@@ -23,8 +23,8 @@ const NAME_LIMIT: usize = 253;
 /// ```
 ///
 /// `reason` and `action` are short words in CamelCase, of up to 128 bytes: why the event is recorded, and what the controller
-/// did or tried. Neither may be empty. `note` is a sentence for people; what exceeds 1 kB is cut off. Notes are not secret:
-/// whoever may read events reads them.
+/// did or tried. Neither may be empty. `note` is a sentence for people, cut off after 1 kB. Notes are not secret: everybody
+/// that may read events reads them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Event {
     event_type: EventType,

@@ -12,8 +12,8 @@ use crate::wire::ApiStatus;
 use super::writer::Step;
 use super::{Command, Engine};
 
-/// The streaming lists that a server refused. All engines of a server share it, with one origin of time: what one of them
-/// learns, no other one asks.
+/// The streaming lists that a server refused. All engines of a server share it, with one origin of time: if one of
+/// them was refused, no other one asks.
 #[derive(Debug, Default)]
 pub struct StreamingRefusals(Mutex<HashMap<String, (Time, ApiStatus)>>);
 

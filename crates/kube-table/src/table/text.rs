@@ -47,8 +47,8 @@ impl Table {
         &self.heads
     }
 
-    /// The cells of an object's row, one for each head. Ages are those at `now`. Texts are those of the object: who shows
-    /// them on a terminal escapes them.
+    /// The cells of an object's row, one for each head. Ages are those at `now`. Texts are those of the object: a program
+    /// that shows them on a terminal has to escape them.
     pub fn row(&self, object: &Value, now: SystemTime) -> Vec<String> {
         let mut cells = self.printer.cells(object, now);
         let text = |cell: Value| match cell {

@@ -191,8 +191,8 @@ pub(super) fn forget(connection: &Connection, cut: i64) -> Outcome<()> {
     Ok(())
 }
 
-/// The object with a uid, then its controller, and so on upwards. An object of another namespace than this one is none of them: whoever
-/// writes in one namespace may claim any uid.
+/// The object with a uid, then its controller, and so on upwards. An object of another namespace than this one is none of them: a
+/// writer in one namespace may claim any uid.
 fn lineage(
     connection: &Connection,
     uid: &str,

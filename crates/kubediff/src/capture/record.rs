@@ -1,4 +1,4 @@
-//! `kubediff record`: what is followed goes to a file that `kubediff replay` shows.
+//! `kubediff record`: the changes go to a file that `kubediff replay` shows.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -27,7 +27,7 @@ pub async fn run(args: &RecordArgs) -> Result<(), WatchError> {
     watch::sit(&sitting, watch::profile(&args.session, None)?, Screen::recording(file)).await
 }
 
-/// A new file, for its owner alone: what others may not read in the cluster, they may not read here.
+/// A new file, for its owner alone: others may not read here the objects that they may not read in the cluster.
 fn create(file: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);

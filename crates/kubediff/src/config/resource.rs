@@ -89,7 +89,7 @@ impl ResourceName {
     }
 }
 
-/// By its text: what it stands for comes from the server.
+/// By its text: its meaning comes from the server.
 impl PartialEq for ResourceName {
     fn eq(&self, other: &Self) -> bool {
         self.text == other.text

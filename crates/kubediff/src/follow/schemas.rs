@@ -48,7 +48,7 @@ impl SchemaLoader {
         Self { client, schemas, index, loaded, absent: BTreeSet::new(), refresh: Some(Instant::now()) }
     }
 
-    /// Definitions have changed: what was loaded is compared with what the server has now when it is next needed.
+    /// Definitions have changed: a loaded schema is compared with the one that the server has now when it is next needed.
     pub(super) fn outdated(&mut self) {
         self.refresh = Some(Instant::now());
         self.absent.clear();

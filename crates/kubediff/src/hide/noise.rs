@@ -120,7 +120,7 @@ impl Noise {
     }
 
     /// Switches several rules, as configurations say it: names separated by commas, each switched on, or off with `-` before
-    /// it. `all` is every rule, `none` switches every rule off; what comes later wins.
+    /// it. `all` is every rule, `none` switches every rule off; a later name wins.
     ///
     /// # Errors
     ///
@@ -164,7 +164,7 @@ impl Noise {
         let listed: Vec<String> = scopes.iter().map(Scope::to_string).collect();
         let about = format!("asked for, on {}", listed.join(", ")).into();
         let rule = Rule { name, about, on: true, scopes, namespaces, what: What::Paths(vec![path]) };
-        // Before the built-in ones: who wrote a rule wants to see that it works.
+        // Before the built-in ones: the author of a rule wants to see that it works.
         self.rules.insert(0, rule);
     }
 
@@ -183,7 +183,7 @@ impl Noise {
         self.keeps_events = keep;
     }
 
-    /// Whether objects of this kind are no changes, but kept as Events. Those of the group `events.k8s.io` are the same objects once more.
+    /// Whether objects of this kind are no changes, but kept as Events. The Events of the group `events.k8s.io` are the same objects once more.
     pub(crate) fn keeps(&self, gvk: &Gvk) -> bool {
         self.keeps_events && gvk.group.is_empty() && gvk.kind == "Event" && self.hides(gvk).is_some()
     }

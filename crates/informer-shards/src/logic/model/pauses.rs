@@ -28,7 +28,7 @@ const WRITE: u64 = 2 * ROUND_TRIP;
 enum Cause {
     /// A member joins or leaves.
     Planned,
-    /// The same, while the lease of a crashed member exists: who joins cannot know when that was renewed last.
+    /// The same, while the lease of a crashed member exists: a joining member cannot know when that was renewed last.
     Leftover,
     /// A crash or a freeze.
     Sudden,

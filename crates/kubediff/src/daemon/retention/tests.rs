@@ -72,7 +72,7 @@ fn k5_old_records_go_however_often_the_daemon_starts() {
     assert_eq!(world.left(&mut world.start(age, None)), 1);
     world.pass(DAY + MINUTE);
     world.record();
-    // The clock may have jumped in between: what was young at the last run is young.
+    // The clock may have jumped in between: records that were young at the last run are young.
     let mut left = vec![world.left(&mut world.start(age, None))];
     for _ in 0..3 {
         world.pass(4 * MINUTE);
