@@ -26,6 +26,7 @@ const CASES: &[(&str, &[&str])] = &[
         ],
     ),
     ("no-secrets", &["rbac.secrets=false,rbac.apiGroups[0]=example.com,config.cluster=prod"]),
+    ("web", &["web.enabled=true,web.tlsSecret=page,web.port=9443"]),
     ("in-memory", &["persistence.enabled=false,serviceAccount.create=false,rbac.create=false"]),
     (
         "placed",

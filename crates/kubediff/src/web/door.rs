@@ -104,7 +104,8 @@ impl Door {
             let name = self.name();
             return Admission::Enters(format!("{name}={cookie}; Path=/; HttpOnly; SameSite=Strict"));
         }
-        let is_inside = cookies(request.headers(), &self.name()).any(|cookie| state.inside.contains(&hash(cookie)));
+        let is_inside =
+            cookies(request.headers(), &self.name()).any(|cookie| state.inside.contains(&hash(cookie)));
         if is_inside { Admission::Inside } else { Admission::Outside }
     }
 

@@ -18,8 +18,8 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use serde_json::json;
-use serve::http::{ConnectionInfo, Server, ServerOptions, Serving};
 use serve::Body;
+use serve::http::{ConnectionInfo, Server, ServerOptions, Serving};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::entrance::hardened;
@@ -185,7 +185,8 @@ impl Entrance {
                 return (self.routes.answer(&request, &Viewer::Owner).await, None);
             }
             Ok(None) if path.starts_with("/v1/") || path == "/live" => {
-                let problem = Problem::new(StatusCode::UNAUTHORIZED, "A bearer token of the cluster is needed here");
+                let problem =
+                    Problem::new(StatusCode::UNAUTHORIZED, "A bearer token of the cluster is needed here");
                 let hint = "`kubectl create token NAME` makes one for a service account; send it as `Authorization: Bearer TOKEN`.";
                 let mut response = refused(problem.hint(hint));
                 response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
@@ -297,8 +298,7 @@ struct Certificate {
 
 impl Certificate {
     fn read(files: &TlsFiles, folder: &Path) -> Result<Arc<Self>, WebError> {
-        let files =
-            TlsFiles { certificate: folder.join(&files.certificate), key: folder.join(&files.key) };
+        let files = TlsFiles { certificate: folder.join(&files.certificate), key: folder.join(&files.key) };
         let current = RwLock::new(read(&files)?);
         Ok(Arc::new(Self { files, current }))
     }
@@ -337,7 +337,8 @@ fn provider() -> Arc<CryptoProvider> {
 }
 
 fn read(files: &TlsFiles) -> Result<Arc<CertifiedKey>, WebError> {
-    let failed = |path: &Path, what: &'static str, why: String| WebError::Pem { path: path.to_owned(), what, why };
+    let failed =
+        |path: &Path, what: &'static str, why: String| WebError::Pem { path: path.to_owned(), what, why };
     let text = |path: &Path, what: &'static str| {
         fs::read(path).map_err(|error| failed(path, what, error.to_string()))
     };

@@ -57,17 +57,15 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Rights {
     pub(super) fn new(client: Client, store: Arc<Store>) -> Self {
-        Self {
-            client,
-            store,
-            answers: Mutex::default(),
-            sights: Mutex::default(),
-            places: Mutex::default(),
-        }
+        Self { client, store, answers: Mutex::default(), sights: Mutex::default(), places: Mutex::default() }
     }
 
     /// The part of the history that a user may see; `None` for all of it.
-    pub(super) async fn sight(&self, user: &Arc<User>, wanted: &Wanted) -> Result<Option<Arc<Sight>>, Problem> {
+    pub(super) async fn sight(
+        &self,
+        user: &Arc<User>,
+        wanted: &Wanted,
+    ) -> Result<Option<Arc<Sight>>, Problem> {
         let key = (user.key, wanted.clone());
         if let Some((sight, at)) = lock(&self.sights).get(&key)
             && at.elapsed() < SIGHT
@@ -89,9 +87,13 @@ impl Rights {
         let places = self.places().await?;
         let whole = self.those(user, places.keys().map(|resource| (resource.clone(), None))).await?;
         let mut pairs = Vec::new();
-        for (resource, namespaces) in places.iter().filter(|(resource, _)| !whole.iter().any(|it| it.resource == **resource)) {
+        for (resource, namespaces) in
+            places.iter().filter(|(resource, _)| !whole.iter().any(|it| it.resource == **resource))
+        {
             let named = namespaces.iter().flatten();
-            pairs.extend(named.filter(|name| wanted.has(name)).map(|name| (resource.clone(), Some(name.clone()))));
+            pairs.extend(
+                named.filter(|name| wanted.has(name)).map(|name| (resource.clone(), Some(name.clone()))),
+            );
         }
         if pairs.len() > MOST_PAIRS {
             let detail = format!(
@@ -130,7 +132,11 @@ impl Rights {
             Ok(is_seen.then_some(Right { resource, namespace, name: None }))
         });
         let reviews: Vec<_> = reviews.collect();
-        futures_util::stream::iter(reviews).buffered(AT_ONCE).try_filter_map(|right| async { Ok(right) }).try_collect().await
+        futures_util::stream::iter(reviews)
+            .buffered(AT_ONCE)
+            .try_filter_map(|right| async { Ok(right) })
+            .try_collect()
+            .await
     }
 
     async fn may_see(
@@ -201,7 +207,8 @@ pub(super) async fn review(
     spec: &Value,
 ) -> Result<Value, Problem> {
     let no_answer = |detail: String| {
-        let problem = Problem::new(StatusCode::SERVICE_UNAVAILABLE, "The API server does not say what you may see");
+        let problem =
+            Problem::new(StatusCode::SERVICE_UNAVAILABLE, "The API server does not say what you may see");
         Problem { detail, ..problem }.hint("Try again; nothing is shown without its answer.")
     };
     let api = format!("{group}/v1");
@@ -213,8 +220,10 @@ pub(super) async fn review(
     match tokio::time::timeout(PATIENCE, client.request::<Value>(request)).await {
         Ok(Ok(mut review)) => Ok(review["status"].take()),
         Ok(Err(kube_client::Error::Api(status))) if status.code == 403 => {
-            let missing = format!("The service account of kubediff may not create {}s.", kind.to_ascii_lowercase());
-            let hint = "Bind it to the ClusterRole system:auth-delegator; the chart does so with `web.enabled`.";
+            let missing =
+                format!("The service account of kubediff may not create {}s.", kind.to_ascii_lowercase());
+            let hint =
+                "Bind it to the ClusterRole system:auth-delegator; the chart does so with `web.enabled`.";
             Err(no_answer(missing).hint(hint))
         }
         Ok(Err(error)) => Err(no_answer(informer::error_chain(&error))),

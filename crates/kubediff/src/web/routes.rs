@@ -72,7 +72,8 @@ impl Routes {
         let answer = match segments {
             Some(segments) => match viewer.seen(&Wanted::of(&segments, &params)).await {
                 Ok(seen) => {
-                    let question = move |asked: &mut Asked<'_>| dispatch(asked, &segments, &params, &origin, &whole);
+                    let question =
+                        move |asked: &mut Asked<'_>| dispatch(asked, &segments, &params, &origin, &whole);
                     self.store.ask(seen, question).await
                 }
                 Err(problem) => Err(problem),

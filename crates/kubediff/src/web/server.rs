@@ -19,8 +19,8 @@ use super::door::Door;
 use super::entrance::{Behind, Entrance};
 use super::remote::{ALIVE, Remote};
 use super::routes::Routes;
-use super::viewer::Viewer;
 use super::store::{Seen, Store};
+use super::viewer::Viewer;
 use crate::exit::Exit;
 use crate::query::{DaemonError, QueryError};
 use crate::signals::Signals;
@@ -159,7 +159,9 @@ fn store(args: &UiArgs) -> Result<Arc<Store>, UiError> {
     let store = Arc::new(Store::open(file, zone, fixed).map_err(QueryError::from)?);
     let folding = store.clone();
     tokio::runtime::Handle::current().spawn(async move {
-        let _ = folding.ask(Seen::default(), |asked| asked.store.stories(asked.reader, asked.now.timestamp()).map(drop)).await;
+        let _ = folding
+            .ask(Seen::default(), |asked| asked.store.stories(asked.reader, asked.now.timestamp()).map(drop))
+            .await;
     });
     Ok(store)
 }

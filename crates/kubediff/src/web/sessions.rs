@@ -82,7 +82,8 @@ impl Sessions {
         }
         // The semaphore is never closed.
         let _room = self.room.acquire().await.ok();
-        let status = review(&self.client, "authentication.k8s.io", "TokenReview", &json!({ "token": token })).await?;
+        let status =
+            review(&self.client, "authentication.k8s.io", "TokenReview", &json!({ "token": token })).await?;
         let mut state = self.lock();
         let user = (status["authenticated"] == true).then(|| state.user(&status["user"]));
         if state.tokens.len() >= MOST {

@@ -147,7 +147,12 @@ impl Store {
             masked.refresh(&store.file)?;
             masked.reader.limit(seen.sight.as_deref())?;
             let now = store.now.unwrap_or_else(Timestamp::now).to_zoned(store.zone.clone());
-            let answer = question(&mut Asked { reader: &mut masked.reader, store: &store, now, user: seen.user.as_deref() });
+            let answer = question(&mut Asked {
+                reader: &mut masked.reader,
+                store: &store,
+                now,
+                user: seen.user.as_deref(),
+            });
             idle().push(masked);
             answer
         });

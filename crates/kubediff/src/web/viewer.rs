@@ -37,12 +37,18 @@ impl Wanted {
     /// The objects of an address.
     pub(super) fn of(segments: &[String], params: &Params) -> Self {
         let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
-        if let ["o", resource, namespace, name] | ["v1", "objects", resource, namespace, name, ..] = segments.as_slice() {
+        if let ["o", resource, namespace, name] | ["v1", "objects", resource, namespace, name, ..] =
+            segments.as_slice()
+        {
             let (plural, group) = resource.split_once('.').unwrap_or((resource, ""));
             let resource = KindName { group: Some(group.to_owned()), resource: plural.to_owned() };
             let namespace = Some((*namespace).to_owned()).filter(|name| name != address::NONE);
             let is_outside = namespace.is_none();
-            return Self { namespace: namespace.clone(), object: Some((resource, namespace, (*name).to_owned())), is_outside };
+            return Self {
+                namespace: namespace.clone(),
+                object: Some((resource, namespace, (*name).to_owned())),
+                is_outside,
+            };
         }
         let namespace = params.get("ns").filter(|name| *name != address::NONE).map(str::to_owned);
         Self { namespace, object: None, is_outside: segments == ["help"] }
@@ -70,7 +76,8 @@ impl Viewer {
     pub(super) fn room_for_stream(&self) -> Result<Option<OwnedSemaphorePermit>, Problem> {
         let Self::User { user, .. } = self else { return Ok(None) };
         user.streams.clone().try_acquire_owned().map(Some).map_err(|_| {
-            Problem::new(StatusCode::TOO_MANY_REQUESTS, "You have too many live pages").hint("Close some of them.")
+            Problem::new(StatusCode::TOO_MANY_REQUESTS, "You have too many live pages")
+                .hint("Close some of them.")
         })
     }
 }

@@ -25,3 +25,4 @@ mod shop;
 mod slow;
 mod stories;
 mod story;
+mod viewers;

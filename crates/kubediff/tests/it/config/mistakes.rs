@@ -3,6 +3,28 @@
 use expect_test::{Expect, expect};
 use kubediff::config::Config;
 
+#[test]
+fn the_page_needs_tls_where_others_reach_it() {
+    for fine in [
+        "web: {listen: '127.0.0.1:8443'}\n",
+        "web: {listen: ':8443', tls: {certificate: a.crt, key: a.key}}\n",
+    ] {
+        Config::of_text(fine, "kubediff.yaml").unwrap();
+    }
+    check(
+        "web: {listen: ':8443'}\n",
+        expect![[r#"
+        kubediff.yaml:1:15: web.listen: others reach this address, and tokens would pass in plain text: give `tls`, or listen on 127.0.0.1
+    "#]],
+    );
+    check(
+        "web: {listen: ':8443', tls: {cert: a.crt}}\n",
+        expect![[r#"
+        kubediff.yaml:1:30: web.tls.cert: there is no such field; did you mean `certificate`?
+    "#]],
+    );
+}
+
 fn check(text: &str, expected: Expect) {
     let error = Config::of_text(text, "kubediff.yaml").unwrap_err();
     let said: String = error.problems().iter().map(|problem| format!("{problem}\n")).collect();
@@ -457,7 +479,7 @@ fn a_file_that_is_not_there_is_named() {
 #[test]
 fn in_one_line_the_first_mistake_counts_the_others() {
     let error = Config::of_text("a: 1\nb: 2\nc: 3\n", "kubediff.yaml").unwrap_err();
-    expect!["kubediff.yaml:1:1: a: there is no such field; there are `cluster`, `watch`, `history`, `noise`, `hide`, `secrets`, `keyFile`, `sinks`, `routes`, `listen`, `listenToken` (and 2 more, which `kubediff config check` shows)"].assert_eq(&error.to_string());
+    expect!["kubediff.yaml:1:1: a: there is no such field; there are `cluster`, `watch`, `history`, `noise`, `hide`, `secrets`, `keyFile`, `sinks`, `routes`, `listen`, `listenToken`, `web` (and 2 more, which `kubediff config check` shows)"].assert_eq(&error.to_string());
 }
 
 /// The second attack: each of these destroyed the history or the key, and was valid.
