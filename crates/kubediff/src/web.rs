@@ -11,6 +11,7 @@ mod params;
 mod problem;
 mod question;
 mod remote;
+mod review;
 mod rights;
 mod routes;
 mod row;
@@ -21,6 +22,7 @@ mod store;
 mod template;
 mod v1;
 mod viewer;
+mod wanted;
 
 pub use args::UiArgs;
 pub(crate) use listener::Listener;

@@ -16,7 +16,8 @@ use super::problem::Problem;
 use super::screen::{self, Named};
 use super::store::{Asked, Store};
 use super::template::{Frame, render};
-use super::viewer::{Viewer, Wanted};
+use super::viewer::Viewer;
+use super::wanted::Wanted;
 use super::{address, question, v1};
 
 pub(super) const HTML: &str = "text/html; charset=utf-8";

@@ -13,7 +13,7 @@ use tokio::sync::Semaphore;
 
 use super::door::{cookies, hash, token};
 use super::problem::Problem;
-use super::rights::review;
+use super::review::review;
 
 /// How long the answer to a token holds.
 const TOKEN: Duration = Duration::from_secs(60);

@@ -209,7 +209,7 @@ async fn a_viewer_sees_what_the_cluster_lets_them_list_and_get() {
             if objects.iter().all(|(.., name)| has(name)) {
                 return;
             }
-            tokio::time::sleep(Duration::from_millis(100)).await;
+            tokio::task::yield_now().await;
         }
     });
     shown.await.expect("all changes are on the page of somebody who may see all");
@@ -233,7 +233,7 @@ async fn a_viewer_sees_what_the_cluster_lets_them_list_and_get() {
         // The server's authorizer has its own informers.
         for (verb, kind, space) in granted {
             while !can(&admin, &account, verb, kind, space, "").await {
-                tokio::time::sleep(Duration::from_millis(50)).await;
+                tokio::task::yield_now().await;
             }
         }
         let mut hidden = Vec::new();
@@ -331,7 +331,7 @@ async fn a_viewer_sees_what_the_cluster_lets_them_list_and_get() {
     let rule = json!({"apiGroups": [""], "resources": [resource], "verbs": ["get"], "resourceNames": [name]});
     grant(&admin, "named", Some(space), rule).await;
     while !can(&admin, "named", "get", ("", resource), space, name).await {
-        tokio::time::sleep(Duration::from_millis(50)).await;
+        tokio::task::yield_now().await;
     }
     let viewer = Viewer::new(&page, Some(&sent));
     assert_eq!(viewer.get(&format!("/o/{resource}/{space}/{name}")).await.0, StatusCode::OK);
@@ -353,7 +353,7 @@ async fn a_user_enters_with_a_token_and_nobody_without() {
     grant(&admin, "enters", None, json!({"apiGroups": ["*"], "resources": ["*"], "verbs": ["list", "get"]}))
         .await;
     while !can(&admin, "enters", "get", ("*", "*"), "", "").await {
-        tokio::time::sleep(Duration::from_millis(50)).await;
+        tokio::task::yield_now().await;
     }
 
     let nobody = Viewer::new(&page, None);
