@@ -143,7 +143,7 @@ fn all(reader: &mut Reader, filter: &Filter, limit: usize) -> Vec<Record> {
 }
 
 #[test]
-fn a_limited_reader_answers_as_if_there_were_nothing_else() {
+fn k9_a_limited_reader_answers_as_if_there_were_nothing_else() {
     for seed in 0..4 {
         println!("seed {seed}");
         let folder = tempfile::tempdir().unwrap();
@@ -243,7 +243,7 @@ fn seen(reader: &mut Reader) -> BTreeSet<String> {
 }
 
 #[test]
-fn the_next_tenant_of_a_namespace_sees_nothing_of_the_former_one() {
+fn k9_the_next_tenant_of_a_namespace_sees_nothing_of_the_former_one() {
     let folder = tempfile::tempdir().unwrap();
     let mut log = Log { history: open(&folder.path().join("history.db")), rv: 0, clock: 0 };
     let pod = |uid: &str| object("pods", Some("shop"), uid, uid);

@@ -164,8 +164,8 @@ impl Viewer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_viewer_sees_what_the_cluster_lets_them_list_and_get() {
-    let name = "a_viewer_sees_what_the_cluster_lets_them_list_and_get";
+async fn k9_a_viewer_sees_what_the_cluster_lets_them_list_and_get() {
+    let name = "k9_a_viewer_sees_what_the_cluster_lets_them_list_and_get";
     let Some(server) = control_plane::shared_or_skip(name) else { return };
     let seed = fastrand::u64(..);
     println!("seed {seed}");
