@@ -30,6 +30,9 @@ const MOST_PAIRS: usize = 2_000;
 /// Answers that are remembered.
 const MOST_ANSWERS: usize = 200_000;
 
+/// What a user may see, and since when that is known.
+type Known = (Option<Arc<Sight>>, Instant);
+
 type Places = BTreeMap<KindName, BTreeSet<Option<String>>>;
 
 /// The rights of users, from the API server.
@@ -37,7 +40,7 @@ pub(super) struct Rights {
     client: Client,
     store: Arc<Store>,
     answers: Mutex<HashMap<(UserKey, Asking), (bool, Instant)>>,
-    sights: Mutex<HashMap<(UserKey, Wanted), (Option<Arc<Sight>>, Instant)>>,
+    sights: Mutex<HashMap<(UserKey, Wanted), Known>>,
     places: Mutex<Option<(Arc<Places>, Instant)>>,
 }
 

@@ -18,7 +18,7 @@ use super::review::review;
 /// How long the answer to a token holds.
 const TOKEN: Duration = Duration::from_secs(60);
 /// How long a session lasts.
-const SESSION: Duration = Duration::from_hours(8);
+const SESSION: Duration = Duration::from_secs(8 * 60 * 60);
 /// Tokens, sessions and users that are remembered.
 const MOST: usize = 1_000;
 /// Requests and streams of one user at once.
