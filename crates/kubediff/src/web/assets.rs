@@ -1,4 +1,4 @@
-//! The style and the scripts. They hold nothing of the cluster.
+//! The style, the scripts and the description of `/v1`. They hold nothing of the cluster.
 
 /// A file that the page loads.
 pub(super) struct Asset {
@@ -20,4 +20,9 @@ pub(super) fn asset(name: &str) -> Option<Asset> {
         _ => return None,
     };
     Some(Asset { content, kind })
+}
+
+/// The description of `/v1` as OpenAPI 3.1 has it, of this version.
+pub(super) fn description() -> String {
+    include_str!("../../page/openapi.json").replace("{version}", env!("CARGO_PKG_VERSION"))
 }

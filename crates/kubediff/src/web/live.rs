@@ -83,7 +83,10 @@ impl Live {
             ));
         }
         let asked = params.clone();
-        let named = params.get("after").and_then(|text| text.parse().ok()).map(Number);
+        let number = |text: &str| {
+            text.parse().map_err(|_| Problem::wrong("after", "It is the number of a record, such as 812."))
+        };
+        let named = params.get("after").map(number).transpose()?.map(Number);
         let wanted = Wanted::of(&[], &params);
         let after = self
             .store

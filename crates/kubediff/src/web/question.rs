@@ -22,6 +22,8 @@ const AROUND: SignedDuration = SignedDuration::from_mins(5);
 
 /// The part of the log that the parameters mean.
 pub(super) fn question(params: &Params, reader: &mut Reader, now: &Zoned) -> Result<Question, Problem> {
+    // Counts and gaps have no stories, and refuse a wrong value all the same.
+    params.flag("fold", false)?;
     Ok(Question {
         target: target(params, reader)?,
         period: period(params, now)?,

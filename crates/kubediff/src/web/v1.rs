@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::address;
+use super::assets::description;
 use super::params::Params;
 use super::problem::Problem;
 use super::question::{SCOPE, question, target};
@@ -42,7 +43,7 @@ pub(super) fn answer(
     Ok(Some(match segments {
         ["changes"] => changes(asked, params)?,
         ["changes", it] => change(asked, number(it)?, params)?,
-        ["stories", it] => story(asked, number(it)?)?,
+        ["stories", it] => story(asked, number(it)?, params)?,
         ["histogram"] => histogram(asked, params)?,
         ["facets"] => facets(asked, params)?,
         ["objects", resource, namespace, name] => {
@@ -58,12 +59,17 @@ pub(super) fn answer(
         ["state"] => objects(asked, params)?,
         ["gaps"] => gaps(asked, params)?,
         ["kinds"] => {
+            known(params, &[], &[])?;
             let kinds = asked.reader.kinds()?;
             let kinds: Vec<Value> =
                 kinds.into_iter().map(|(gvk, plural)| json!({ "gvk": gvk, "resource": plural })).collect();
             line(&json!({ "items": kinds }))?
         }
-        ["status"] => status(asked)?,
+        ["status"] => status(asked, params)?,
+        ["openapi.json"] => {
+            known(params, &[], &[])?;
+            description()
+        }
         _ => return Ok(None),
     }))
 }
@@ -126,16 +132,19 @@ impl<'a> Whole<'a> {
     }
 }
 
+/// The parameters that say which objects are meant.
+const TARGET: &[&str] = &["q", "kind", "ns", "name"];
+
 /// Refuses parameters that mean nothing here.
-fn known(params: &Params, more: &[&str]) -> Result<(), Problem> {
-    let all: Vec<&str> = SCOPE.iter().chain(more).copied().collect();
-    match params.unknown(&all).first() {
-        Some(name) => Err(Problem::wrong(
-            name,
-            format!("There is no parameter `{name}` here; there are {}.", all.join(", ")),
-        )),
-        None => Ok(()),
-    }
+fn known(params: &Params, common: &[&str], more: &[&str]) -> Result<(), Problem> {
+    let all: Vec<&str> = common.iter().chain(more).copied().collect();
+    let Some(name) = params.unknown(&all).into_iter().next() else { return Ok(()) };
+    let known = match all.as_slice() {
+        [] => "there is none".to_owned(),
+        [one] => format!("there is {one}"),
+        several => format!("there are {}", several.join(", ")),
+    };
+    Err(Problem::wrong(&name, format!("There is no parameter `{name}` here; {known}.")))
 }
 
 fn coverage(asked: &mut Asked<'_>) -> Result<Value, Problem> {
@@ -143,7 +152,7 @@ fn coverage(asked: &mut Asked<'_>) -> Result<Value, Problem> {
 }
 
 fn changes(asked: &mut Asked<'_>, params: &Params) -> Result<String, Problem> {
-    known(params, &["order", "limit", "cursor"])?;
+    known(params, SCOPE, &["order", "limit", "cursor"])?;
     let question = question(params, asked.reader, &asked.now)?;
     let order = match params.text("order") {
         "" | "newest" => Order::NewestFirst,
@@ -191,7 +200,7 @@ fn changes(asked: &mut Asked<'_>, params: &Params) -> Result<String, Problem> {
 }
 
 fn change(asked: &mut Asked<'_>, number: Number, params: &Params) -> Result<String, Problem> {
-    known(params, &["objects"])?;
+    known(params, &[], &["objects"])?;
     let none = || Problem::missing(format!("There is no change #{number}"), "");
     let version = asked.reader.version_of(number)?.ok_or_else(none)?;
     let record = version.change.as_deref().cloned().ok_or_else(none)?;
@@ -208,7 +217,8 @@ fn change(asked: &mut Asked<'_>, number: Number, params: &Params) -> Result<Stri
     line(&Whole::of(&change))
 }
 
-fn story(asked: &mut Asked<'_>, id: Number) -> Result<String, Problem> {
+fn story(asked: &mut Asked<'_>, id: Number, params: &Params) -> Result<String, Problem> {
+    known(params, &[], &[])?;
     let known = asked.store.stories(asked.reader, asked.now.timestamp())?;
     let none = || Problem::missing(format!("There is no story #{id}"), "");
     let stories = known.stories().ok_or_else(none)?;
@@ -220,7 +230,7 @@ fn story(asked: &mut Asked<'_>, id: Number) -> Result<String, Problem> {
 }
 
 fn histogram(asked: &mut Asked<'_>, params: &Params) -> Result<String, Problem> {
-    known(params, &[])?;
+    known(params, SCOPE, &[])?;
     let question = question(params, asked.reader, &asked.now)?;
     let (from, to) = shown_period(asked, &question)?;
     let filter = question.filter(asked.reader)?;
@@ -239,7 +249,7 @@ fn histogram(asked: &mut Asked<'_>, params: &Params) -> Result<String, Problem> 
 }
 
 fn facets(asked: &mut Asked<'_>, params: &Params) -> Result<String, Problem> {
-    known(params, &["of"])?;
+    known(params, SCOPE, &["of"])?;
     let question = question(params, asked.reader, &asked.now)?;
     let (from, to) = shown_period(asked, &question)?;
     let filter = question.filter(asked.reader)?;
@@ -262,7 +272,7 @@ fn facets(asked: &mut Asked<'_>, params: &Params) -> Result<String, Problem> {
 }
 
 fn state(asked: &mut Asked<'_>, named: &Named, params: &Params) -> Result<String, Problem> {
-    known(params, &["at", "rev", "managed"])?;
+    known(params, &[], &["at", "rev", "managed"])?;
     let found = find(asked, named, params)?;
     let object = shown(&found.version, params.flag("managed", false)?);
     let version = &found.version;
@@ -273,7 +283,7 @@ fn state(asked: &mut Asked<'_>, named: &Named, params: &Params) -> Result<String
 }
 
 fn versions(asked: &mut Asked<'_>, named: &Named, params: &Params) -> Result<String, Problem> {
-    known(params, &["limit", "before"])?;
+    known(params, &[], &["limit", "before"])?;
     let found = find(asked, named, &Params::default())?;
     let limit = params.number("limit", ITEMS.0, 1, ITEMS.1)?;
     let filter = kubediff_history::Filter { scope: found.target.scope.clone(), ..Default::default() };
@@ -290,7 +300,7 @@ fn versions(asked: &mut Asked<'_>, named: &Named, params: &Params) -> Result<Str
 }
 
 fn blame(asked: &mut Asked<'_>, named: &Named, params: &Params) -> Result<String, Problem> {
-    known(params, &["at", "rev"])?;
+    known(params, &[], &["at", "rev", "path"])?;
     let found = find(asked, named, params)?;
     let pattern = params.get("path").map(str::parse).transpose();
     let pattern =
@@ -307,7 +317,7 @@ fn blame(asked: &mut Asked<'_>, named: &Named, params: &Params) -> Result<String
 }
 
 fn diff(asked: &mut Asked<'_>, params: &Params) -> Result<String, Problem> {
-    known(params, &["from", "to", "limit"])?;
+    known(params, TARGET, &["from", "to", "limit"])?;
     let to = params.get("to").unwrap_or("now");
     let period = Period::read(params.get("from"), Some(to), &asked.now).map_err(Problem::of("from"))?;
     let (Some(from), Some(to)) = (period.from, period.to) else {
@@ -329,7 +339,7 @@ fn diff(asked: &mut Asked<'_>, params: &Params) -> Result<String, Problem> {
 }
 
 fn objects(asked: &mut Asked<'_>, params: &Params) -> Result<String, Problem> {
-    known(params, &["at", "start", "limit", "managed"])?;
+    known(params, TARGET, &["at", "start", "limit", "managed"])?;
     if params.get("kind").is_none() {
         return Err(Problem::wrong("kind", "Give a kind, such as kind=pods."));
     }
@@ -354,14 +364,15 @@ fn objects(asked: &mut Asked<'_>, params: &Params) -> Result<String, Problem> {
 }
 
 fn gaps(asked: &mut Asked<'_>, params: &Params) -> Result<String, Problem> {
-    known(params, &["limit"])?;
+    known(params, SCOPE, &["limit"])?;
     let question = question(params, asked.reader, &asked.now)?;
     let page = Page::newest(params.number("limit", ITEMS.0, 1, ITEMS.1)?);
     let gaps = asked.reader.gaps(&question.target.scope, question.period.from, question.period.to, &page)?;
     line(&json!({ "items": gaps }))
 }
 
-fn status(asked: &mut Asked<'_>) -> Result<String, Problem> {
+fn status(asked: &mut Asked<'_>, params: &Params) -> Result<String, Problem> {
+    known(params, &[], &[])?;
     let newest = asked.reader.last()?.map(|(number, _)| number);
     let mut status = json!({
         "cluster": asked.store.cluster, "version": env!("CARGO_PKG_VERSION"), "newest": newest, "coverage": coverage(asked)?,

@@ -5,4 +5,6 @@ pub(crate) mod browser;
 mod door;
 mod hostile;
 mod live;
+mod openapi;
+mod schema;
 mod screens;
