@@ -3,14 +3,14 @@
 use crate::filter::KindName;
 
 /// The objects that somebody may see. A reader that is limited to them ([`Reader::limit`](crate::Reader::limit)) knows of no other ones.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Sight {
     /// The rights; none sees nothing.
     pub rights: Vec<Right>,
 }
 
 /// The right to see some objects.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Right {
     /// Their resource, by its plural. Without a group it is one of the core group.
     pub resource: KindName,

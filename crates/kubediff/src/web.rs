@@ -5,6 +5,7 @@ mod args;
 mod assets;
 mod door;
 mod entrance;
+mod etag;
 mod listener;
 mod live;
 mod params;

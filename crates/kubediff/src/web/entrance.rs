@@ -23,12 +23,13 @@ pub(super) fn hardened(mut response: Response<Body>, is_head: bool) -> Response<
         (header::CONTENT_SECURITY_POLICY, POLICY),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::REFERRER_POLICY, "no-referrer"),
-        (header::CACHE_CONTROL, "no-store"),
         (header::HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
         (header::HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
     ] {
         headers.insert(name, HeaderValue::from_static(value));
     }
+    // What has a tag says by itself who may keep it.
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     if is_head {
         *response.body_mut() = full(Bytes::new());
     }

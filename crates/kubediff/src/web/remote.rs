@@ -13,6 +13,7 @@ use serve::Body;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
 use tokio::sync::Mutex;
 
+use super::etag;
 use super::problem::Problem;
 use super::routes::refusal;
 use crate::query::remote::{self, DaemonError, End, Pipe};
@@ -124,6 +125,7 @@ fn whole(request: &Request<Bytes>) -> Request<Full<Bytes>> {
     if let Some(id) = request.headers().get("last-event-id") {
         sent.headers_mut().insert("last-event-id", id.clone());
     }
+    etag::copy(request.headers(), sent.headers_mut());
     sent
 }
 

@@ -10,6 +10,7 @@ use serde_json::json;
 use serve::{Body, full};
 
 use super::assets::asset;
+use super::etag::Condition;
 use super::live::Live;
 use super::params::Params;
 use super::problem::Problem;
@@ -70,22 +71,29 @@ impl Routes {
             request.headers().get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
         let origin = format!("{}://{host}", self.scheme);
         let whole = path.to_owned();
+        let condition = Condition::of(request);
         let answer = match segments {
             Some(segments) => match viewer.seen(&Wanted::of(&segments, &params)).await {
                 Ok(seen) => {
-                    let question =
-                        move |asked: &mut Asked<'_>| dispatch(asked, &segments, &params, &origin, &whole);
-                    self.store.ask(seen, question).await
+                    let answer = move |asked: &mut Asked<'_>| {
+                        let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
+                        let make =
+                            |asked: &mut Asked<'_>| dispatch(asked, &segments, &params, &origin, &whole);
+                        condition.answer(asked, &segments, &params, make)
+                    };
+                    self.store.ask(seen, answer).await
                 }
                 Err(problem) => Err(problem),
             },
             None => Err(missing(path)),
         };
         match answer {
-            Ok(Answer::Html(html)) => content(StatusCode::OK, HTML, html),
-            Ok(Answer::Json(json)) => content(StatusCode::OK, JSON, json),
-            Ok(Answer::Markdown(text)) => content(StatusCode::OK, TEXT, text),
-            Ok(Answer::Elsewhere(to)) => moved(&to),
+            Ok(tagged) => tagged.response(|answer| match answer {
+                Answer::Html(html) => content(StatusCode::OK, HTML, html),
+                Answer::Json(json) => content(StatusCode::OK, JSON, json),
+                Answer::Markdown(text) => content(StatusCode::OK, TEXT, text),
+                Answer::Elsewhere(to) => moved(&to),
+            }),
             Err(problem) => self.refusal(path, problem),
         }
     }
@@ -122,14 +130,13 @@ fn refusal_in(cluster: &str, path: &str, problem: Problem, now: &Zoned) -> Respo
 /// The screen or the data at an address.
 fn dispatch(
     asked: &mut Asked<'_>,
-    segments: &[String],
+    segments: &[&str],
     params: &Params,
     origin: &str,
     path: &str,
 ) -> Result<Answer, Problem> {
-    let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
     let number = |text: &str| text.parse().map(Number).map_err(|_| missing(path));
-    Ok(match segments.as_slice() {
+    Ok(match segments {
         [""] => Answer::Html(screen::timeline(asked, params)?),
         ["search"] => Answer::Elsewhere(question::searched(asked, params.text("s"))?),
         ["change", it] => Answer::Html(screen::change(asked, number(it)?, params)?),

@@ -42,6 +42,8 @@ pub(super) struct Store {
     folder: Mutex<Option<Masked>>,
     /// Which file it was at the start.
     identity: Option<(u64, u64)>,
+    /// The reader whose revisions are compared.
+    witness: Mutex<Reader>,
 }
 
 /// The stories up to a record, and up to a time.
@@ -95,14 +97,17 @@ pub(super) struct Asked<'a> {
     pub(super) reader: &'a mut Reader,
     pub(super) store: &'a Store,
     pub(super) now: Zoned,
-    /// The name of the person or program that asks, where it has one.
-    pub(super) user: Option<&'a str>,
+    /// The part of the history that the sender may see.
+    pub(super) seen: &'a Seen,
+    /// Whether the answer looked only as far as there was time for.
+    pub(super) is_partial: bool,
 }
 
 /// The part of the history that the sender of a question may see; all of it by default.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, Hash)]
 pub(super) struct Seen {
     pub(super) sight: Option<Arc<Sight>>,
+    /// The name of the person or program that asks, where it has one.
     pub(super) user: Option<Arc<str>>,
 }
 
@@ -116,6 +121,7 @@ impl Store {
         let mut first = Masked::open(&file)?;
         let identity = identity(&file).unwrap_or_default();
         let cluster = first.reader.cluster()?;
+        let witness = Mutex::new(Reader::open(&file)?);
         Ok(Self {
             file,
             cluster: cluster.name.unwrap_or(cluster.uid),
@@ -126,6 +132,7 @@ impl Store {
             stories: RwLock::new(None),
             folder: Mutex::new(None),
             identity,
+            witness,
         })
     }
 
@@ -147,12 +154,8 @@ impl Store {
             masked.refresh(&store.file)?;
             masked.reader.limit(seen.sight.as_deref())?;
             let now = store.now.unwrap_or_else(Timestamp::now).to_zoned(store.zone.clone());
-            let answer = question(&mut Asked {
-                reader: &mut masked.reader,
-                store: &store,
-                now,
-                user: seen.user.as_deref(),
-            });
+            let reader = &mut masked.reader;
+            let answer = question(&mut Asked { reader, store: &store, now, seen: &seen, is_partial: false });
             idle().push(masked);
             answer
         });
@@ -176,6 +179,22 @@ impl Store {
             Ok(_) => Err(problem("The file of the history is another one now")),
             Err(_) => Err(problem("The file of the history is gone")),
         }
+    }
+
+    /// A number that stays the same as long as nobody writes to the history.
+    pub(super) fn revision(&self) -> Result<i64, Problem> {
+        Ok(self.witness.lock().unwrap_or_else(PoisonError::into_inner).revision()?)
+    }
+
+    /// Whether all records are folded, and time decides nothing more about their stories.
+    pub(super) fn is_settled(&self, reader: &mut Reader, now: Timestamp) -> Result<bool, Problem> {
+        let (_, last_at) = reader.last()?.unwrap_or_default();
+        // Somebody folds, perhaps a long log.
+        if let Err(TryLockError::WouldBlock) = self.stories.try_read() {
+            return Ok(false);
+        }
+        let known = self.stories(reader, now)?;
+        Ok(known.0.as_ref().is_some_and(|known| known.until.duration_since(last_at) >= WEAK))
     }
 
     /// The stories for a page, which does not wait long: `None` while a long log is folded for the first time.

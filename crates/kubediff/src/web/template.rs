@@ -122,7 +122,7 @@ impl<'a> Frame<'a> {
 
     pub(super) fn json(&self, asked: &Asked<'_>) -> Json {
         let mut page = self.around(&asked.store.cluster, &asked.now);
-        page["user"] = json!(asked.user);
+        page["user"] = json!(asked.seen.user.as_deref());
         page
     }
 
@@ -134,7 +134,8 @@ impl<'a> Frame<'a> {
             "title": self.title,
             "cluster": cluster,
             "zone": format!("{zone}, UTC{hours}"),
-            "now": now.strftime("%Y-%m-%d %H:%M:%S").to_string(),
+            // To the minute: within it, a browser that comes again has the same page.
+            "now": now.strftime("%Y-%m-%d %H:%M").to_string(),
             "nav": self.nav,
             "notices": self.notices.iter().map(|notice| sentence(notice)).collect::<Vec<_>>(),
             "search": self.search,

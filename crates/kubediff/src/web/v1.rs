@@ -182,7 +182,10 @@ fn changes(asked: &mut Asked<'_>, params: &Params) -> Result<String, Problem> {
     while items.len() < limit {
         match walk.next(reader, stories)? {
             Step::Item(found) => items.push(Entry::of(found, &asked.store.cluster)),
-            Step::Bound => break,
+            Step::Bound => {
+                asked.is_partial = true;
+                break;
+            }
             Step::End => {
                 is_complete = true;
                 break;
@@ -376,7 +379,7 @@ fn status(asked: &mut Asked<'_>, params: &Params) -> Result<String, Problem> {
     let newest = asked.reader.last()?.map(|(number, _)| number);
     let mut status = json!({
         "cluster": asked.store.cluster, "version": env!("CARGO_PKG_VERSION"), "newest": newest, "coverage": coverage(asked)?,
-        "user": asked.user,
+        "user": asked.seen.user.as_deref(),
     });
     // The numbers of all would say something of those whom a user may not see.
     if !asked.reader.is_limited()? {

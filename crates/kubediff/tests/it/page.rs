@@ -3,6 +3,7 @@
 mod answers;
 pub(crate) mod browser;
 mod door;
+mod etag;
 mod hostile;
 mod live;
 mod openapi;

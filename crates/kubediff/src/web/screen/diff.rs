@@ -49,6 +49,7 @@ pub(in crate::web) fn diff(asked: &mut Asked<'_>, params: &Params) -> Result<Str
             }));
         }
         more = net.left();
+        asked.is_partial = more > 0 && objects.len() < OBJECTS;
         let (from, to) = (date_and_time(from, &zone), date_and_time(to, &zone));
         head = match objects.len() {
             0 if more == 0 => format!("Nothing{} differs between {from} and {to}.", target.of_it()),

@@ -276,7 +276,10 @@ fn log(asked: &mut Asked<'_>, found: &Found, params: &Params, events: bool) -> R
                 is_whole = true;
                 break;
             }
-            Step::Bound => break,
+            Step::Bound => {
+                asked.is_partial = true;
+                break;
+            }
         }
     }
     let next = match is_whole {

@@ -66,7 +66,7 @@ pub(in crate::web) fn timeline(asked: &mut Asked<'_>, params: &Params) -> Result
     let is_first = cursor.is_none();
     let newest = asked.reader.last()?.map_or(Number(0), |(last, _)| last);
 
-    let Asked { reader, store, now, .. } = asked;
+    let Asked { reader, store, now, is_partial, .. } = asked;
     let zone = now.time_zone().clone();
     let known = if folds { store.stories_soon(reader, now.timestamp())? } else { None };
     let stories = known.as_ref().and_then(|known| known.stories());
@@ -85,6 +85,7 @@ pub(in crate::web) fn timeline(asked: &mut Asked<'_>, params: &Params) -> Result
             Step::End => break,
             Step::Bound => {
                 looked = Some(walk.place(reader, stories)?);
+                *is_partial = true;
                 break;
             }
         }

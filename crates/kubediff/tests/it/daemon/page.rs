@@ -47,6 +47,18 @@ async fn the_page_of_a_daemon_is_that_of_its_file() {
                 file.header("content-security-policy"),
                 "{path}"
             );
+            // What the client has is not sent again from there, either; a tag is one of the page that gave it.
+            assert_eq!(daemon.header("etag").is_some(), file.header("etag").is_some(), "{path}");
+            assert_eq!(daemon.header("cache-control"), file.header("cache-control"), "{path}");
+            if let (Some(tag), Some(other)) = (daemon.header("etag"), file.header("etag")) {
+                let status = |method, tags: &str| of_daemon.unless(method, &path, tags).status;
+                let several = format!("{other}, {tag}");
+                let is_screen = !path.starts_with("/v1/");
+                // The clock of a daemon's page goes on, and a screen has its minute.
+                let is_same = |status| status == 304 || (is_screen && status == 200);
+                assert!(is_same(status("GET", tag)) && is_same(status("HEAD", &several)), "{path}");
+                assert_eq!(status("GET", other), 200, "{path}");
+            }
             for form in forms("hunter2hunter2") {
                 assert!(!daemon.text.contains(&form), "{path}");
             }

@@ -91,7 +91,18 @@ impl Page {
     }
 
     pub(crate) fn ask(&self, method: &str, path: &str, host: &str, cookie: Option<&str>) -> Answer {
-        let mut stream = self.send(method, path, host, cookie);
+        let cookie = cookie.map(|cookie| format!("Cookie: {cookie}\r\n")).unwrap_or_default();
+        self.answer(method, path, host, &cookie)
+    }
+
+    /// The answer to somebody who has those with these tags.
+    pub(crate) fn unless(&self, method: &str, path: &str, tags: &str) -> Answer {
+        let cookie = self.cookie.as_deref().unwrap_or_default();
+        self.answer(method, path, &self.host, &format!("Cookie: {cookie}\r\nIf-None-Match: {tags}\r\n"))
+    }
+
+    fn answer(&self, method: &str, path: &str, host: &str, headers: &str) -> Answer {
+        let mut stream = self.send(method, path, host, headers);
         let mut bytes = Vec::new();
         stream.read_to_end(&mut bytes).unwrap();
         let text = String::from_utf8(bytes).unwrap();
@@ -102,16 +113,16 @@ impl Page {
 
     /// The lines of an answer that does not end.
     pub(crate) fn follow(&self, path: &str) -> impl Iterator<Item = String> + use<> {
-        let stream = self.send("GET", path, &self.host, self.cookie.as_deref());
+        let cookie = self.cookie.as_deref().unwrap_or_default();
+        let stream = self.send("GET", path, &self.host, &format!("Cookie: {cookie}\r\n"));
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         BufReader::new(stream).lines().map(Result::unwrap)
     }
 
-    fn send(&self, method: &str, path: &str, host: &str, cookie: Option<&str>) -> TcpStream {
+    fn send(&self, method: &str, path: &str, host: &str, headers: &str) -> TcpStream {
         let mut stream = TcpStream::connect(&self.host).unwrap();
-        let cookie = cookie.map(|cookie| format!("Cookie: {cookie}\r\n")).unwrap_or_default();
         // HTTP/1.0: the body is as it is, and ends with the connection.
-        let request = format!("{method} {path} HTTP/1.0\r\nHost: {host}\r\n{cookie}\r\n");
+        let request = format!("{method} {path} HTTP/1.0\r\nHost: {host}\r\n{headers}\r\n");
         stream.write_all(request.as_bytes()).unwrap();
         stream
     }

@@ -201,6 +201,13 @@ fn every_path_answers_as_described() {
             }
         }
         is_closed(&described, path, &plain);
+        let responses = &described.document["paths"][path]["get"]["responses"];
+        let has_tags = responses["200"]["headers"]["ETag"].is_object();
+        assert_eq!(has_tags, responses["304"].is_object(), "{path}");
+        if let Some(tag) = plain.header("etag") {
+            let again = described.page.unless("GET", &format!("{address}{}", query(&required)), tag);
+            assert!(has_tags && again.status == 304, "{path}: {}", again.status);
+        }
     }
     let page = described.ask("/v1/changes", "/v1/changes?limit=3");
     let cursor = text(&page.json()["next"]);
