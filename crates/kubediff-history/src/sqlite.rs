@@ -623,24 +623,6 @@ impl Reader {
         files.iter().filter_map(|file| Some(file.metadata().ok()?.len())).sum()
     }
 
-    /// The first number that a record of this time or later may have.
-    ///
-    /// # Errors
-    ///
-    /// When the file cannot be read, or is damaged.
-    pub fn first_since(&mut self, time: Timestamp) -> Result<Number, Error> {
-        self.at_once(|connection, _, _| times::first_since(connection, time))
-    }
-
-    /// The time of the last version up to a number; `None` before the first one.
-    ///
-    /// # Errors
-    ///
-    /// When the file cannot be read, or is damaged.
-    pub fn time_of(&mut self, number: Number) -> Result<Option<Timestamp>, Error> {
-        self.at_once(|connection, _, _| times::time_of(connection, number))
-    }
-
     /// How much happened between each two of these times, of what the filter takes. The filter's own times do not count, nor do gaps and
     /// Events. The latest 20,000 changes are counted one by one ([`Survey::counted_since`]).
     ///

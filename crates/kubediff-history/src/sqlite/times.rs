@@ -4,8 +4,10 @@
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, params};
 
+use super::Reader;
 use super::fault::Outcome;
 use super::values::{self, id, number};
+use crate::error::Error;
 use crate::filter::{Order, Page};
 use crate::record::Number;
 use crate::report::Instant;
@@ -76,6 +78,26 @@ impl Span {
             Order::NewestFirst => self.to,
             Order::OldestFirst => self.from - 1,
         }
+    }
+}
+
+impl Reader {
+    /// The first number that a record of this time or later may have.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn first_since(&mut self, time: Timestamp) -> Result<Number, Error> {
+        self.at_once(|connection, _, _| first_since(connection, time))
+    }
+
+    /// The time of the last version up to a number; `None` before the first one.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn time_of(&mut self, number: Number) -> Result<Option<Timestamp>, Error> {
+        self.at_once(|connection, _, _| time_of(connection, number))
     }
 }
 
