@@ -12,6 +12,7 @@ mod noise;
 mod read;
 mod recent;
 mod retain;
+mod revision;
 mod schema;
 mod scrub;
 mod sight;
@@ -567,17 +568,6 @@ impl Reader {
     /// When the file cannot be read, or is damaged.
     pub fn paths(&mut self) -> Result<Vec<String>, Error> {
         self.at_once(|connection, _, _| read::all_paths(connection))
-    }
-
-    /// A number that is another one once something was written to the file. Those of two readers say nothing about each other.
-    ///
-    /// # Errors
-    ///
-    /// When the file cannot be read, or is damaged.
-    pub fn revision(&mut self) -> Result<i64, Error> {
-        self.at_once(|connection, _, _| {
-            Ok(connection.pragma_query_value(None, "data_version", |row| row.get(0))?)
-        })
     }
 
     /// The number and the time of the last record; `None` in an empty history.

@@ -1,11 +1,12 @@
 //! Which files are opened, backed up and trusted.
 
+use std::collections::BTreeSet;
 use std::io::{Seek, SeekFrom, Write};
 
 use kubediff_history::*;
 use serde_json::json;
 
-use crate::world::{at, change, changed, cluster, known, object, observation, open};
+use crate::world::{at, change, changed, cluster, known, object, observation, open, retain};
 
 fn some(history: &mut History, versions: u64) {
     let cart = object("deployments", Some("shop"), "cart", "1");
@@ -255,5 +256,34 @@ fn a_version_that_differs_from_its_content_is_found() {
         let found = problems();
         assert!(found.contains(&format!("version 1 has another {field} than its content")), "{found:?}");
         foreign.execute_batch(mend).unwrap();
+    }
+}
+
+#[test]
+fn each_write_is_another_revision_and_reading_is_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("history.db");
+    let mut history = open(&path);
+    some(&mut history, 3);
+    let (mut reader, mut other) = (Reader::open(&path).unwrap(), Reader::open(&path).unwrap());
+    let mut seen = BTreeSet::from([reader.revision().unwrap()]);
+    let mut note = Batch::default();
+    note.note("a", "b");
+    let writes: [&dyn Fn(&mut History); 4] = [
+        &|history| some(history, 1),
+        &|history| history.commit(&note).map(drop).unwrap(),
+        &|history| history.fold(&Folded { version: 7, ..Folded::default() }).unwrap(),
+        &|history| {
+            let few = Retention { count: Some(1), ..Retention::default() };
+            assert!(retain(history, &few, at(0)).versions > 0);
+        },
+    ];
+    for (at, write) in writes.iter().enumerate() {
+        write(&mut history);
+        let revision = reader.revision().unwrap();
+        assert!(seen.insert(revision), "write {at}");
+        assert!(!other.records(&Filter::default(), &Page::newest(9)).unwrap().more);
+        assert_eq!((reader.revision().unwrap(), reader.last().is_ok()), (revision, true));
+        assert_eq!(reader.revision().unwrap(), revision);
     }
 }

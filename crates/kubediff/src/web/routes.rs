@@ -67,8 +67,9 @@ impl Routes {
             };
         }
         let segments: Option<Vec<String>> = path.split('/').skip(1).map(address::text).collect();
-        let host =
-            request.headers().get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+        let named = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
+        // HTTP/2 has it in the address.
+        let host = request.uri().authority().map(http::uri::Authority::as_str).or(named).unwrap_or_default();
         let origin = format!("{}://{host}", self.scheme);
         let whole = path.to_owned();
         let condition = Condition::of(request);

@@ -17,6 +17,8 @@ async fn the_page_of_a_daemon_is_that_of_its_file() {
         let of_daemon = Page::of(command).entered();
         // The clock of a daemon's page goes on, so that both are asked for a time.
         let of_file = Page::with(&file, &["--now", NOW]);
+        // Until a page has folded what there is, answers with stories have no tags.
+        assert_eq!([&of_daemon, &of_file].map(|page| page.get("/v1/stories/7").status), [200, 200]);
         for path in [
             "/v1/changes?since=2026-03-01T14:00:00Z&until=2026-03-01T15:00:00Z&fold=1",
             "/v1/changes/9?objects=1",
