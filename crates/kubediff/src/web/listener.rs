@@ -234,8 +234,12 @@ impl Entrance {
         let Some(user) = user else {
             return Ok(login(request, Some("The cluster does not know this token, or it has expired.")));
         };
-        // An address of another site begins with two slashes, of which browsers take a backslash for one.
-        let to = sent.get("to").filter(|to| to.starts_with('/') && !to[1..].starts_with(['/', '\\']));
+        // An address of another site begins with two slashes. Browsers take a backslash for one, and leave out tabs and newlines.
+        let is_here = |to: &&str| {
+            let is_plain = to.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
+            is_plain && to.starts_with('/') && !to.starts_with("//")
+        };
+        let to = sent.get("to").filter(is_here);
         let mut response = moved(to.unwrap_or("/"));
         self.set_cookie(&mut response, self.sessions.enter(user).map_err(|_| no_random_numbers())?);
         Ok(response)

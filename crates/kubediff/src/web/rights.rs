@@ -75,6 +75,13 @@ impl Rights {
             return Ok(sight.clone());
         }
         let sight = self.found(user, wanted).await?.map(Arc::new);
+        if wanted.is_inside() && sight.as_ref().is_some_and(|sight| sight.rights.is_empty()) {
+            let place = wanted.namespace.as_ref().map(|name| format!(" of the namespace {name}"));
+            let title = format!("You may see nothing{} here", place.unwrap_or_default());
+            let hint = "A Role with the verbs get and list on a resource shows its objects, also those of the past. `kubectl auth can-i --list` says \
+                        what you may do.";
+            return Err(Problem::new(StatusCode::FORBIDDEN, title).hint(hint));
+        }
         let mut sights = lock(&self.sights);
         sights.retain(|_, (_, at)| at.elapsed() < SIGHT);
         sights.insert(key, (sight.clone(), Instant::now()));

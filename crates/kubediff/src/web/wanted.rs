@@ -37,6 +37,11 @@ impl Wanted {
         Self { namespace, object: None, is_outside: segments == ["help"] }
     }
 
+    /// Whether objects in namespaces are among them.
+    pub(super) fn is_inside(&self) -> bool {
+        !self.is_outside
+    }
+
     /// Whether objects of this namespace are among them.
     pub(super) fn has(&self, namespace: &str) -> bool {
         !self.is_outside && self.namespace.as_ref().is_none_or(|wanted| wanted == namespace)
