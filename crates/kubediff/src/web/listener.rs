@@ -139,7 +139,7 @@ async fn bind(
             max_concurrent_streams: 100,
             head_timeout: Some(HEAD),
         };
-        match Server::bind(options).await {
+        match free(address).await.and(Server::bind(options).await) {
             Ok(server) => {
                 let address = server.address();
                 return Ok((server, address));
@@ -149,6 +149,11 @@ async fn bind(
     }
     let source = failed.unwrap_or_else(|| std::io::ErrorKind::AddrNotAvailable.into());
     Err(WebError::Listen { listen: settings.listen.0.to_string(), source })
+}
+
+/// An error where somebody has the address: the server would share its port with other sockets of this user.
+async fn free(address: SocketAddr) -> std::io::Result<()> {
+    if address.port() == 0 { Ok(()) } else { tokio::net::TcpListener::bind(address).await.map(drop) }
 }
 
 impl Entrance {
