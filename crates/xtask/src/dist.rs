@@ -12,7 +12,7 @@ use crate::metadata::Metadata;
 use crate::tree::Tree;
 
 /// The most bytes of the program for [`FOLDED`]: a little more than it has, so that growth is noticed (docs/RELEASING.md).
-const MOST_BYTES: &str = "15000000";
+const MOST_BYTES: &str = "16200000";
 
 pub(crate) fn run(tree: &Tree, target: Option<&str>) -> Result<(), Error> {
     let host = host(tree.root())?;
