@@ -54,7 +54,11 @@ impl EndState {
             let kind = object["kind"].as_str().unwrap_or_default();
             if !ignored.contains(kind) {
                 let name = format!("{kind} {}", names.key(object));
-                plain.entry(name).or_default().push(names.plain(object));
+                let mut object = names.plain(object);
+                for field in ignored.iter().filter_map(|ignored| ignored.strip_prefix(kind)) {
+                    remove(&mut object, field);
+                }
+                plain.entry(name).or_default().push(object);
             }
         }
         let mut counts: BTreeMap<_, u64> = BTreeMap::new();
@@ -124,6 +128,14 @@ impl EndState {
             });
         }
         differences
+    }
+}
+
+/// Removes the field at a JSON pointer.
+fn remove(object: &mut Value, field: &str) {
+    let Some((above, name)) = field.rsplit_once('/') else { return };
+    if let Some(members) = object.pointer_mut(above).and_then(Value::as_object_mut) {
+        members.remove(&name.replace("~1", "/").replace("~0", "~"));
     }
 }
 

@@ -69,7 +69,7 @@ pub(crate) enum What {
         error: Option<String>,
     },
     Changed(Change),
-    /// A list or a watch has brought the states of a resource up to this revision.
+    /// A list or a watch has brought the states of a resource up to this revision: they have arrived.
     Seen(Seen),
     /// The external system changed.
     External(ExternalChange),
@@ -88,6 +88,8 @@ pub struct Request {
     pub status: Option<u16>,
     /// Whether it asks for a change of objects.
     pub writes: bool,
+    /// The entries of the history when it left the program.
+    pub(crate) left: usize,
 }
 
 /// A change of an object in the server.
@@ -182,6 +184,14 @@ impl History {
     pub fn requests(&self) -> impl Iterator<Item = &Request> {
         self.entries.iter().filter_map(|entry| match &entry.what {
             What::Answered(request) => Some(request),
+            _ => None,
+        })
+    }
+
+    /// The steps of the script that the server refused, and why.
+    pub(crate) fn refused(&self) -> impl Iterator<Item = &str> {
+        self.entries.iter().filter_map(|entry| match &entry.what {
+            What::Refused(words) => Some(&**words),
             _ => None,
         })
     }

@@ -98,9 +98,11 @@ impl Rehearsal {
         self
     }
 
-    /// Leaves the objects of a kind out of the comparison of ends. `Event` and `Lease` are always left out.
-    pub fn ignore(mut self, kind: impl Into<String>) -> Self {
-        self.case.ignored.insert(kind.into());
+    /// Leaves the objects of a kind out of the comparison of ends, or a field of them: `ConfigMap`, or
+    /// `ConfigMap/data/port`, with the field as a JSON pointer
+    /// ([RFC 6901](https://www.rfc-editor.org/rfc/rfc6901)). `Event` and `Lease` are always left out.
+    pub fn ignore(mut self, kind_or_field: impl Into<String>) -> Self {
+        self.case.ignored.insert(kind_or_field.into());
         self
     }
 

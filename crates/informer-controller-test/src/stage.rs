@@ -52,9 +52,9 @@ impl Stage {
         let mut outcome = Outcome { seeds: 0, disturbances: BTreeMap::new(), failure: None };
         let stage = Arc::new(self);
         let first = stage.clone();
-        let basis = match stage.watched(move || first.undisturbed(&[])) {
+        let basis = match stage.watched(move || first.basis()) {
             Ok(Ok(basis)) => Arc::new(basis),
-            Ok(Err(failure)) => return Outcome { failure: Some(*failure), ..outcome },
+            Ok(Err(failure)) => return Outcome { failure: Some(failure), ..outcome },
             Err(stuck) => return Outcome { failure: Some(stuck), ..outcome },
         };
         let (results, found) = mpsc::channel();
@@ -101,7 +101,12 @@ impl Stage {
         }
         if let Some((seed, trouble)) = failed {
             let (telling, of) = (stage.clone(), basis);
-            outcome.failure = Some(match stage.watched(move || telling.explain(seed, trouble, &of)) {
+            let explain = move || {
+                let (plan, steps) = (telling.plan(seed, &of), of.shape.steps);
+                telling
+                    .explain(Some(seed), &plan, steps, trouble, |candidate| telling.troubled(candidate, &of))
+            };
+            outcome.failure = Some(match stage.watched(explain) {
                 Ok(failure) => failure,
                 Err(stuck) => stuck,
             });
@@ -123,8 +128,23 @@ impl Stage {
         }
     }
 
-    /// Runs without disturbances, whose ends the others have to match. All keep the rules.
-    fn undisturbed(&self, left_out: &[usize]) -> Result<Basis, Box<Failure>> {
+    /// The basis of a rehearsal; the failure of a program that fails without disturbances.
+    fn basis(&self) -> Result<Basis, Failure> {
+        self.undisturbed(&[]).map_err(|faulty| {
+            let (plan, first, trouble) = *faulty;
+            let refused = first.history.refused().count();
+            self.explain(None, &plan, first.shape.steps, trouble, |candidate| {
+                let run = self.play(candidate);
+                let trouble = judge(&self.case, &run, &[])?;
+                // A step that the server refuses may be what the author of the script has overlooked.
+                (run.history.refused().count() == refused).then_some((run, trouble))
+            })
+        })
+    }
+
+    /// Runs without disturbances, whose ends the others have to match. All keep the rules, or the first one that does not
+    /// is returned.
+    fn undisturbed(&self, left_out: &[usize]) -> Result<Basis, Box<(Plan, Run, Trouble)>> {
         let mut ends = Vec::new();
         let mut shape = Shape::default();
         for seed in 0..UNDISTURBED {
@@ -135,13 +155,7 @@ impl Stage {
                 trouble = self.compare_again(&plan, &run.history);
             }
             if let Some(trouble) = trouble {
-                let story = story::tell(&plan, &plan, run.shape.steps, &trouble, &run.history);
-                return Err(Box::new(Failure {
-                    seed: None,
-                    summary: trouble.to_string(),
-                    story: format!("The program fails without disturbances.\n{story}"),
-                    history: run.history,
-                }));
+                return Err(Box::new((plan, run, trouble)));
             }
             if shape.writes <= run.shape.writes {
                 shape = run.shape;
@@ -151,8 +165,12 @@ impl Stage {
         Ok(Basis { shape, ends })
     }
 
+    fn plan(&self, seed: u64, basis: &Basis) -> Plan {
+        Plan::draw(seed, &self.case.kinds, &basis.shape)
+    }
+
     fn rehearse_one(&self, seed: u64, basis: &Basis) -> Found {
-        let plan = Plan::draw(seed, &self.case.kinds, &basis.shape);
+        let plan = self.plan(seed, basis);
         let run = self.play(&plan);
         let trouble =
             judge(&self.case, &run, &basis.ends).or_else(|| self.compare_again(&plan, &run.history));
@@ -160,12 +178,17 @@ impl Stage {
     }
 
     /// Finds the smallest case of a failure, and writes its story.
-    fn explain(&self, seed: u64, trouble: Trouble, basis: &Basis) -> Failure {
-        let plan = Plan::draw(seed, &self.case.kinds, &basis.shape);
-        let steps = basis.shape.steps;
+    fn explain(
+        &self,
+        seed: Option<u64>,
+        plan: &Plan,
+        steps: usize,
+        trouble: Trouble,
+        troubled: impl Fn(&Plan) -> Option<(Run, Trouble)>,
+    ) -> Failure {
         let mut smallest: Option<(Run, Trouble)> = None;
         let mut fails = |candidate: &Plan| {
-            let shown = self.troubled(candidate, basis).filter(|(_, shown)| shown.is_like(&trouble));
+            let shown = troubled(candidate).filter(|(_, shown)| shown.is_like(&trouble));
             let fails = shown.is_some();
             if fails {
                 smallest = shown;
@@ -175,14 +198,17 @@ impl Stage {
         let shrunk = match &trouble {
             // These are not about what happens in the run.
             Trouble::Unsupported(_) | Trouble::Differs(_) => plan.clone(),
-            _ => shrink(&plan, steps, &mut fails),
+            _ => shrink(plan, steps, &mut fails),
         };
         let (history, trouble) = match smallest {
             Some((run, trouble)) => (run.history, trouble),
-            None => (self.play(&plan).history, trouble),
+            None => (self.play(plan).history, trouble),
         };
-        let story = story::tell(&plan, &shrunk, steps, &trouble, &history);
-        Failure { seed: Some(seed), summary: trouble.to_string(), story, history }
+        let mut story = story::tell(plan, &shrunk, steps, &trouble, &history);
+        if seed.is_none() {
+            story.insert_str(0, "The program fails without disturbances.\n");
+        }
+        Failure { seed, summary: trouble.to_string(), story, history }
     }
 
     fn troubled(&self, plan: &Plan, basis: &Basis) -> Option<(Run, Trouble)> {

@@ -11,8 +11,6 @@ use crate::verdict::Trouble;
 
 /// More lines than this are not read: the middle is left out.
 const LINES: usize = 60;
-/// A writer cannot have known an event that the server sent within this time before the write arrived.
-const ON_THE_WAY: Duration = Duration::from_millis(10);
 /// The result of a reconciliation that waits for the program's own writes, and the time from which on this is told.
 const PUT_OFF: &str = "put_off";
 const SHORT: Duration = Duration::from_millis(100);
@@ -49,13 +47,11 @@ pub(crate) fn tell(
             day(DATE)
         );
     }
-    for entry in &history.entries {
-        if let What::Refused(words) = &entry.what {
-            let _ = writeln!(
-                story,
-                "The server refused a step of the script: {words}. `World::gone` waits for the end of a deletion."
-            );
-        }
+    for words in history.refused() {
+        let _ = writeln!(
+            story,
+            "The server refused a step of the script: {words}. `World::gone` waits for the end of a deletion."
+        );
     }
     let wrong = wrong_write(trouble, history);
     let last = last_reconciliation(trouble, history, wrong);
@@ -99,7 +95,7 @@ pub(crate) fn tell(
         let words = sentence(entry).unwrap_or_else(|| "the creation of an object of the start".to_owned());
         let _ = writeln!(story, "\nThe write to look at: {words}, at {:.3} s.", entry.at.as_secs_f64());
         if let Author::Program(instance) = entry.by {
-            let _ = write!(story, "{}", Unseen::of(history, number, instance).words());
+            let _ = write!(story, "{}", Unseen::of(history, number, left(history, number), instance).words());
         }
     }
     if let Some(last) = last {
@@ -110,7 +106,7 @@ pub(crate) fn tell(
             last.at.as_secs_f64(),
             last.began.as_secs_f64()
         );
-        let _ = write!(story, "{}", Unseen::of(history, last.beginning, last.by).words());
+        let _ = write!(story, "{}", Unseen::of(history, last.beginning, last.beginning, last.by).words());
     }
     story
 }
@@ -258,6 +254,17 @@ fn is_short_wait(history: &History, number: usize) -> bool {
     })
 }
 
+/// The entries of the history when a write left the program.
+fn left(history: &History, write: usize) -> usize {
+    let Some(Entry { by, what: What::Changed(_), .. }) = history.entries.get(write) else { return write };
+    // The answer is made right after the change.
+    let answered = history.entries.iter().skip(write).find_map(|entry| match &entry.what {
+        What::Answered(request) if entry.by == *by && request.writes => Some(request.left),
+        _ => None,
+    });
+    answered.unwrap_or(write)
+}
+
 /// The changes that an instance had not been shown when it wrote.
 struct Unseen {
     /// Changes that its watches had not brought yet.
@@ -267,21 +274,18 @@ struct Unseen {
 }
 
 impl Unseen {
-    fn of(history: &History, upto: usize, instance: Instance) -> Self {
+    /// Of the changes before an entry, those that had not arrived before another one.
+    fn of(history: &History, entry: usize, arrived: usize, instance: Instance) -> Self {
         let mut seen: BTreeMap<&str, u64> = BTreeMap::new();
         let mut skipped = Vec::new();
-        let before: Vec<_> = history.entries.iter().take(upto).collect();
-        let wrote = history.entries.get(upto).map_or(Duration::ZERO, |entry| entry.at);
+        let before: Vec<_> = history.entries.iter().take(entry).collect();
         let changes = || {
             before.iter().filter_map(|entry| match &entry.what {
                 What::Changed(change) => Some(change),
                 _ => None,
             })
         };
-        for entry in before.iter().filter(|entry| entry.by == Author::Program(instance)) {
-            if entry.at + ON_THE_WAY > wrote {
-                break;
-            }
+        for entry in before.iter().take(arrived).filter(|entry| entry.by == Author::Program(instance)) {
             let What::Seen(now) = &entry.what else { continue };
             let former = seen.insert(&now.resource, now.upto);
             if let Some(former) = former.filter(|_| now.by_list) {

@@ -10,7 +10,7 @@ use serve::{
 };
 
 use crate::cluster::Cluster;
-use crate::history::{Author, Seen, What};
+use crate::history::Seen;
 use crate::process::Process;
 use crate::recorder::qualified;
 use crate::sight::Sight;
@@ -88,7 +88,7 @@ impl Collection for Seeing {
         async move {
             let listing = self.inner.list(range, at.or(self.frozen())).await?;
             let seen = Seen { resource: self.resource.clone(), upto: listing.revision, by_list: true };
-            self.cluster.note(Author::Program(self.process.instance), What::Seen(seen));
+            self.process.sends(seen);
             Ok(listing)
         }
         .boxed()
@@ -148,7 +148,7 @@ impl Events for Held {
                         if let Some(last) = batch.events.last() {
                             let upto = last.object.revision;
                             let seen = Seen { resource: self.resource.clone(), upto, by_list: false };
-                            cluster.note(Author::Program(self.process.instance), What::Seen(seen));
+                            self.process.sends(seen);
                         }
                         return Ok(batch);
                     }

@@ -1,13 +1,14 @@
 //! The way between a process and the server: informer's transport, and the service below a `kube::Client`. Here requests
 //! take time, and the disturbances of reads and writes happen.
 
+use std::fmt;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use futures_util::{FutureExt, StreamExt, TryStreamExt};
+use futures_util::{FutureExt, StreamExt, TryStreamExt, stream};
 use http::header::{ACCEPT, ACCEPT_ENCODING, HeaderValue};
 use http::{Method, Request, Response};
 use http_body::Frame;
@@ -19,7 +20,7 @@ use serde_json::Value;
 use serve::{Body, Reason, Route, Serve, Status};
 
 use crate::cluster::Cluster;
-use crate::history::{self, Author, What};
+use crate::history::{self, Author, Seen, What};
 use crate::plan::{Disturbance, Unreadable};
 use crate::process::Process;
 use crate::recorder::named;
@@ -37,6 +38,20 @@ pub(crate) struct Wire {
 
 /// The program gives up a read without an answer after this time.
 const GIVES_UP: Duration = Duration::from_secs(1);
+
+/// A request, as the history has it.
+#[derive(Clone)]
+struct Words {
+    line: String,
+    /// The entries of the history when it left the program.
+    left: usize,
+}
+
+impl fmt::Display for Words {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.line)
+    }
+}
 
 /// A request without an answer.
 #[derive(Debug, thiserror::Error)]
@@ -57,21 +72,24 @@ impl Wire {
             return Err(Lost);
         }
         self.process.lives().await;
+        let left = self.cluster.state().history.entries.len();
         self.cluster.latency().await;
         self.process.lives().await;
         let request = readable(request);
         let answer = if *request.method() == Method::GET {
-            self.read(request).await?
+            self.read(request, left).await?
         } else {
-            self.write(request).await?
+            self.write(request, left).await?
         };
+        let sent = self.process.sent();
         self.cluster.latency().await;
         self.process.lives().await;
+        self.arrived(sent);
         Ok(answer)
     }
 
-    async fn read(&self, request: Request<Bytes>) -> Result<Response<Body>, Lost> {
-        let words = words(&request);
+    async fn read(&self, request: Request<Bytes>, left: usize) -> Result<Response<Body>, Lost> {
+        let words = words(&request, left);
         let (parts, body) = request.into_parts();
         let Route::Resource(asked) = serve::route(&parts.uri) else {
             let answer = match parts.uri.path().starts_with("/openapi/") {
@@ -101,7 +119,7 @@ impl Wire {
     }
 
     /// The answer of a read that fails.
-    async fn unread(&self, words: String, unreadable: Unreadable) -> Result<Response<Body>, Lost> {
+    async fn unread(&self, words: Words, unreadable: Unreadable) -> Result<Response<Body>, Lost> {
         match unreadable {
             Unreadable::Status(reason) => {
                 let answer = Serve::refusal(&Status::new(reason, "the server cannot answer now"));
@@ -120,20 +138,34 @@ impl Wire {
     /// A response whose chunks take time, and which ends with the process.
     fn delayed(&self, answer: Response<Body>) -> Response<Body> {
         let (head, body) = answer.into_parts();
-        let wire = self.clone();
-        let frames = body.into_data_stream().then(move |chunk| {
+        let (wire, server) = (self.clone(), self.clone());
+        let (mut chunks, mut sent) = (body.into_data_stream(), self.process.sent());
+        let sending = stream::poll_fn(move |context| {
+            let next = chunks.poll_next_unpin(context);
+            sent.extend(server.process.sent());
+            match next {
+                Poll::Ready(chunk) => Poll::Ready(chunk.map(|chunk| (chunk, std::mem::take(&mut sent)))),
+                Poll::Pending => {
+                    // The selector of the watch has left out all of them.
+                    server.arrived(std::mem::take(&mut sent));
+                    Poll::Pending
+                }
+            }
+        });
+        let frames = sending.then(move |(chunk, sent)| {
             let wire = wire.clone();
             async move {
                 wire.cluster.latency().await;
                 wire.process.lives().await;
+                wire.arrived(sent);
                 chunk.map(Frame::data)
             }
         });
         Response::from_parts(head, StreamBody::new(frames).boxed_unsync())
     }
 
-    async fn write(&self, request: Request<Bytes>) -> Result<Response<Body>, Lost> {
-        let words = words(&request);
+    async fn write(&self, request: Request<Bytes>, left: usize) -> Result<Response<Body>, Lost> {
+        let words = words(&request, left);
         if !is_write(&request) {
             let answer = self.cluster.api.handle(request).await;
             self.note(words, Some(&answer), false);
@@ -187,10 +219,18 @@ impl Wire {
         Ok(answer)
     }
 
-    fn note(&self, line: String, answer: Option<&Response<Body>>, writes: bool) {
+    /// The program has these states now.
+    fn arrived(&self, sent: Vec<Seen>) {
+        for seen in sent {
+            self.cluster.note(Author::Program(self.process.instance), What::Seen(seen));
+        }
+    }
+
+    fn note(&self, words: Words, answer: Option<&Response<Body>>, writes: bool) {
+        let Words { line, left } = words;
         let (at, by) = (self.cluster.now(), self.process.instance);
         let status = answer.map(|answer| answer.status().as_u16());
-        let request = history::Request { at, by, line, status, writes };
+        let request = history::Request { at, by, line, status, writes, left };
         self.cluster.note(Author::Program(by), What::Answered(request));
     }
 
@@ -266,8 +306,10 @@ fn readable(mut request: Request<Bytes>) -> Request<Bytes> {
 }
 
 /// `PATCH /api/v1/namespaces/shop/secrets/a?fieldManager=x`
-fn words(request: &Request<Bytes>) -> String {
-    format!("{} {}", request.method(), request.uri().path_and_query().map_or("/", |path| path.as_str()))
+fn words(request: &Request<Bytes>, left: usize) -> Words {
+    let line =
+        format!("{} {}", request.method(), request.uri().path_and_query().map_or("/", |path| path.as_str()));
+    Words { line, left }
 }
 
 /// Whether a request changes objects: questions about permissions are sent as POST, too.

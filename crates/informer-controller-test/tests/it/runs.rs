@@ -41,10 +41,58 @@ fn a_program_that_fails_without_disturbances_is_told_as_such() {
         "Secret" => Err(change.key()),
         _ => Ok(()),
     });
-    let outcome = Rehearsal::new(copies).objects([map("a")]).rule(rule).seeds(0..3).exactly().outcome();
-    let failure = outcome.failure.expect("the rule is broken");
+    let rehearsal = Rehearsal::new(copies).objects([map("a")]).script(script).rule(rule);
+    let failure = rehearsal.seeds(0..3).exactly().outcome().failure.expect("the rule is broken");
     assert_eq!(failure.seed, None);
-    assert!(failure.story.contains("without disturbances"), "{failure}");
+    assert!(failure.story.starts_with("The program fails without disturbances."), "{failure}");
+    assert!(failure.story.contains("0 of 4 steps of the script"), "{failure}");
+}
+
+/// The number of starts depends on the disturbances by right.
+#[test]
+fn a_field_can_be_left_out_of_the_comparison() {
+    let counting = || {
+        let program = |env| {
+            control(env, |state: Arc<State>, context: Context<ConfigMap>| async move {
+                if let Some(map) = context.object()
+                    && state.memory.lock().unwrap().insert(map.key().to_string(), String::new()).is_none()
+                {
+                    let starts =
+                        map.metadata.annotations.iter().flatten().find(|(name, _)| *name == "starts");
+                    let starts: Option<u32> = starts.and_then(|(_, starts)| starts.parse().ok());
+                    let starts = (starts.unwrap_or(0) + 1).to_string();
+                    context
+                        .writer()
+                        .patch(map, json!({ "metadata": { "annotations": { "starts": starts } } }))
+                        .await?;
+                }
+                Ok(Outcome::Done)
+            })
+        };
+        let rehearsal = Rehearsal::new(program).objects([map("a")]).seeds(0..20).exactly();
+        rehearsal.disturbances([Disturbance::Crash])
+    };
+    let failure = counting().outcome().failure.expect("the ends differ");
+    assert!(failure.summary.contains("/metadata/annotations/starts"), "{failure}");
+    let outcome = counting().ignore("ConfigMap/metadata/annotations/starts").outcome();
+    assert!(outcome.failure.is_none() && outcome.disturbances[&Disturbance::Crash] > 0, "{outcome:?}");
+}
+
+/// A reader of a story looks for an old cache where it has one.
+#[test]
+fn a_change_that_has_arrived_is_not_told_as_unseen() {
+    let rule =
+        Rule::after_each_change("b has no secret", |change, _| match (change.kind(), &*change.key()) {
+            ("Secret", "shop/b") => Err("it has".to_owned()),
+            _ => Ok(()),
+        });
+    let late = |world: World| async move {
+        world.pass(Duration::from_secs(5)).await;
+        world.create(map("b")).await;
+    };
+    let rehearsal = Rehearsal::new(copies).objects([map("a")]).script(late).rule(rule);
+    let failure = rehearsal.seeds(0..1).exactly().outcome().failure.expect("the rule is broken");
+    assert!(failure.story.contains("Its watches had shown it everything by then."), "{failure}");
 }
 
 #[test]
