@@ -217,7 +217,7 @@ struct Tenancy {
     is_unknown: bool,
 }
 
-/// What is known of namespaces already.
+/// The tenancies that were found so far.
 #[derive(Default)]
 struct Namespaces(HashMap<i64, Tenancy>);
 

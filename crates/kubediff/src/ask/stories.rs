@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
 use jiff::Timestamp;
-use kubediff_history::{ChangeRecord, Filter, Number, Page, Reader, Record};
+use kubediff_history::{ChangeRecord, Filter, Number, Page, Reader, Record, Scope};
 
 use crate::ask::error::AskError;
 use crate::story::{Fold, Story};
@@ -86,29 +86,31 @@ impl Stories {
     pub(crate) fn of_record(&self, reader: &mut Reader, number: Number) -> Result<Option<Number>, AskError> {
         let of = self.within(reader, number..=number)?.remove(&number);
         Ok(match of {
-            Some(id) if self.is_shown(reader, id)? => Some(id),
+            Some(id) if self.story(reader, id)?.is_some() => Some(id),
             _ => None,
         })
     }
 
-    /// Whether a reader may know a story: its words are made of all its records.
-    fn is_shown(&self, reader: &mut Reader, id: Number) -> Result<bool, AskError> {
+    /// Whether a reader may know a story: its words are made of all its records. Retention may have removed the record of its object.
+    fn is_shown(&self, reader: &mut Reader, story: &Story) -> Result<bool, AskError> {
         if !reader.is_limited()? {
             return Ok(true);
         }
-        let members = self.members(reader, id)?;
-        Ok(reader.sees(members)?)
+        let object = Scope { uid: Some(story.object.uid.clone()), ..Scope::default() };
+        let members = self.members(reader, story.id)?;
+        Ok(!reader.incarnations(&object)?.is_empty() && reader.sees(members)?)
     }
 
     /// One story.
     pub(crate) fn story(&self, reader: &mut Reader, id: Number) -> Result<Option<Story>, AskError> {
-        if !self.is_shown(reader, id)? {
-            return Ok(None);
+        let story = match self.later.get(&id) {
+            Some(story) => Some(story.clone()),
+            None => reader.story(id)?.and_then(|stored| read(stored.content)),
+        };
+        match story {
+            Some(story) if self.is_shown(reader, &story)? => Ok(Some(story)),
+            _ => Ok(None),
         }
-        if let Some(story) = self.later.get(&id) {
-            return Ok(Some(story.clone()));
-        }
-        Ok(reader.story(id)?.and_then(|stored| read(stored.content)))
     }
 
     /// One story, with the change that it began with.

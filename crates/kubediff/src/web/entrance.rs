@@ -28,7 +28,7 @@ pub(super) fn hardened(mut response: Response<Body>, is_head: bool) -> Response<
     ] {
         headers.insert(name, HeaderValue::from_static(value));
     }
-    // What has a tag says by itself who may keep it.
+    // An answer with a tag says by itself whether a browser may keep it.
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     if is_head {
         *response.body_mut() = full(Bytes::new());

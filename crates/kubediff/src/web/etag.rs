@@ -20,7 +20,7 @@ use super::screen::moment;
 use super::store::Asked;
 use crate::ask::instant::instant;
 
-/// What is cached is asked for again before each use, and is nobody else's.
+/// A browser asks again before each use of an answer that it keeps. Shared caches keep none.
 const CACHED: HeaderValue = HeaderValue::from_static("no-cache, private");
 
 /// The key of the tags. Another process has another one: so a tag of another version, or of another file, is none of this one's.
@@ -75,7 +75,7 @@ impl Condition {
         if !is_still(asked, segments, params)? {
             return Ok(None);
         }
-        // What is committed after this look makes another tag next time, whether this answer has it or not.
+        // A commit after this look makes another tag next time, whether this answer has it or not.
         let revision = asked.store.revision()?;
         if folds(segments, params) && !asked.store.is_settled(asked.reader, asked.now.timestamp())? {
             return Ok(None);

@@ -60,9 +60,9 @@ pub enum WebError {
     Pem {
         /// The file.
         path: PathBuf,
-        /// What is looked for in it.
+        /// The missing part.
         what: &'static str,
-        /// Why it is not there.
+        /// The reason.
         why: String,
     },
     /// The key is not that of the certificate.
@@ -361,4 +361,43 @@ fn read(files: &TlsFiles) -> Result<Arc<CertifiedKey>, WebError> {
     let key = PrivateKeyDer::from_pem_slice(&text(&files.key, "private key")?)
         .map_err(|_| failed(&files.key, "private key", "the file has none".to_owned()))?;
     CertifiedKey::from_der(chain, key, &provider()).map(Arc::new).map_err(WebError::Key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(files: &TlsFiles) -> Vec<u8> {
+        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        fs::write(&files.certificate, made.cert.pem()).unwrap();
+        fs::write(&files.key, made.signing_key.serialize_pem()).unwrap();
+        made.cert.der().to_vec()
+    }
+
+    async fn a_while() {
+        for _ in 0..3 {
+            tokio::task::yield_now().await;
+            tokio::time::advance(RENEW).await;
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_renewed_certificate_is_taken_and_a_broken_one_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = TlsFiles { certificate: "page.crt".into(), key: "page.key".into() };
+        let there =
+            TlsFiles { certificate: folder.path().join("page.crt"), key: folder.path().join("page.key") };
+        let first = write(&there);
+        let certificate = Certificate::read(&files, folder.path()).unwrap();
+        let in_use = || certificate.current.read().unwrap().cert[0].to_vec();
+        assert_eq!(in_use(), first);
+        let _renewing = AbortOnDropHandle::new(tokio::spawn(certificate.clone().renew()));
+        let next = write(&there);
+        a_while().await;
+        assert_eq!(in_use(), next);
+        fs::write(&there.certificate, "half a file").unwrap();
+        a_while().await;
+        assert_eq!(in_use(), next);
+        assert!(Certificate::read(&files, folder.path()).is_err());
+    }
 }

@@ -30,7 +30,7 @@ const MOST_PAIRS: usize = 2_000;
 /// Answers that are remembered.
 const MOST_ANSWERS: usize = 200_000;
 
-/// What a user may see, and since when that is known.
+/// A sight, and the time at which it was found.
 type Known = (Option<Arc<Sight>>, Instant);
 
 type Places = BTreeMap<KindName, BTreeSet<Option<String>>>;

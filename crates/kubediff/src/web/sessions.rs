@@ -40,6 +40,19 @@ pub(super) struct User {
     pub(super) streams: Arc<Semaphore>,
 }
 
+/// The requests and streams that one user may have at once.
+#[derive(Clone)]
+struct Limits {
+    requests: Arc<Semaphore>,
+    streams: Arc<Semaphore>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { requests: Arc::new(Semaphore::new(REQUESTS)), streams: Arc::new(Semaphore::new(STREAMS)) }
+    }
+}
+
 /// The users that are in.
 pub(super) struct Sessions {
     client: Client,
@@ -55,7 +68,8 @@ struct State {
     tokens: HashMap<UserKey, (Option<Arc<User>>, Instant)>,
     /// By the hash of the cookie, the oldest first.
     sessions: VecDeque<(UserKey, Arc<User>, Instant)>,
-    users: HashMap<UserKey, Arc<User>>,
+    /// By the name of the user: all tokens of a user share them.
+    limits: HashMap<String, Limits>,
 }
 
 impl Sessions {
@@ -128,24 +142,34 @@ impl Sessions {
 }
 
 impl State {
-    /// The user that the API server describes. All tokens of a user share their limits.
+    /// The user that the API server describes. Each token of a service account has an identity of its own among the details.
     fn user(&mut self, info: &Value) -> Arc<User> {
         let subject = json!({
             "user": info["username"], "uid": info["uid"], "groups": info["groups"], "extra": info["extra"],
         });
         let key = Sha256::digest(subject.to_string()).into();
-        if self.users.len() >= MOST {
-            self.users.retain(|_, user| Arc::strong_count(user) > 1);
+        let name = info["username"].as_str().unwrap_or_default();
+        if self.limits.len() >= MOST {
+            self.limits.retain(|_, limits| Arc::strong_count(&limits.requests) > 1);
         }
-        let user = || {
-            Arc::new(User {
-                key,
-                name: info["username"].as_str().unwrap_or_default().into(),
-                subject,
-                requests: Arc::new(Semaphore::new(REQUESTS)),
-                streams: Arc::new(Semaphore::new(STREAMS)),
-            })
-        };
-        self.users.entry(key).or_insert_with(user).clone()
+        let Limits { requests, streams } = self.limits.entry(name.to_owned()).or_default().clone();
+        Arc::new(User { key, name: name.into(), subject, requests, streams })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_tokens_of_a_user_share_limits_and_no_two_users_do() {
+        let mut state = State::default();
+        let info =
+            |name: &str, token: &str| json!({ "username": name, "extra": { "credential-id": [token] } });
+        let (one, other) = (state.user(&info("jane", "1")), state.user(&info("jane", "2")));
+        assert!(Arc::ptr_eq(&one.requests, &other.requests) && Arc::ptr_eq(&one.streams, &other.streams));
+        assert_ne!(one.key, other.key, "rights may depend on the token");
+        let stranger = state.user(&info("joe", "1"));
+        assert!(!Arc::ptr_eq(&one.requests, &stranger.requests));
     }
 }

@@ -214,6 +214,61 @@ async fn k9_a_viewer_sees_what_the_cluster_lets_them_list_and_get() {
     });
     shown.await.expect("all changes are on the page of somebody who may see all");
 
+    // The next tenant of a namespace sees nothing of the former one. It is the first whose rights are looked up: those of others hold for a while.
+    let maps = "/api/v1/namespaces/viewers-t/configmaps";
+    let map = |name: &str| json!({"metadata": {"name": name}});
+    namespace(&admin, "viewers-t").await;
+    send(&admin, "POST", maps, map("former-tenant")).await;
+    send(&admin, "DELETE", &format!("{maps}/former-tenant"), json!({})).await;
+    let path = "/api/v1/namespaces/viewers-t";
+    let mut deleted = send(&admin, "DELETE", path, json!({})).await;
+    // No controller empties the namespace here.
+    deleted["spec"]["finalizers"] = json!([]);
+    send(&admin, "PUT", &format!("{path}/finalize"), deleted).await;
+    namespace(&admin, "viewers-t").await;
+    // Times have seconds. Within one, the order of records decides, and the watches of namespaces and of config maps are apart.
+    let recreated = async {
+        loop {
+            let (_, text) = owner.get("/v1/changes?kind=namespaces&since=-1h&limit=100").await;
+            let answer: Value = serde_json::from_str(&text).unwrap();
+            let of_it = |item: &&Value| item["name"] == "viewers-t" && item["change"] == "added";
+            if answer["items"].as_array().unwrap().iter().filter(of_it).count() == 2 {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), recreated).await.expect("the namespace is made again");
+    send(&admin, "POST", maps, map("next-tenant")).await;
+    let sent = token(&admin, "tenant").await;
+    let rule = json!({"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list"]});
+    grant(&admin, "tenant", Some("viewers-t"), rule).await;
+    while !can(&admin, "tenant", "get", ("", "configmaps"), "viewers-t", "").await {
+        tokio::task::yield_now().await;
+    }
+    let names = |all: BTreeSet<(String, String, String)>| -> Vec<String> {
+        let ours = all.into_iter().filter(|(kind, space, _)| kind == "configmaps" && space == "viewers-t");
+        ours.map(|(.., name)| name).collect()
+    };
+    let both = async {
+        while names(owner.changes().await) != ["former-tenant", "next-tenant"] {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), both).await.expect("both tenants are in the history");
+    let tenant = Viewer::new(&page, Some(&sent));
+    assert_eq!(names(tenant.changes().await), ["next-tenant"]);
+    for path in [
+        "/?since=-1h",
+        "/v1/diff?from=-1h",
+        "/v1/state?kind=configmaps",
+        "/o/configmaps/viewers-t/next-tenant",
+    ] {
+        let (_, text) = tenant.get(path).await;
+        assert!(text.contains("next-tenant") && !text.contains("former-tenant"), "{path}: {text}");
+    }
+    assert_eq!(tenant.get("/v1/objects/configmaps/viewers-t/former-tenant").await.0, StatusCode::NOT_FOUND);
+
     for number in 0..6 {
         let account = format!("viewer-{number}");
         let sent = token(&admin, &account).await;

@@ -49,7 +49,7 @@ async fn the_page_of_a_daemon_is_that_of_its_file() {
                 file.header("content-security-policy"),
                 "{path}"
             );
-            // What the client has is not sent again from there, either; a tag is one of the page that gave it.
+            // The daemon's page sends no answer again that the client has, either. A tag is one of the page that gave it.
             assert_eq!(daemon.header("etag").is_some(), file.header("etag").is_some(), "{path}");
             assert_eq!(daemon.header("cache-control"), file.header("cache-control"), "{path}");
             if let (Some(tag), Some(other)) = (daemon.header("etag"), file.header("etag")) {

@@ -87,10 +87,7 @@ fn tag(answer: &Answer) -> Option<&str> {
 fn an_answer_that_the_client_has_is_not_sent_again_until_the_next_commit() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("history.db");
-    let mut cast = Cast::new(World::open(&path, [7; 32]));
-    cast.has_deployment("cart", "shop/cart:1", &["cart-a"]);
-    cast.passes(60.0);
-    cast.rolls_out("cart", "argocd", "shop/cart:2");
+    let mut cast = Cast::in_rollout(&path);
     let page = Page::at(&path, "2026-03-01T15:30:00Z[UTC]");
     // Until a page has folded what there is, answers with stories have no tags.
     assert_eq!(page.get("/v1/stories/4").status, 200);
@@ -123,7 +120,7 @@ fn an_answer_that_the_client_has_is_not_sent_again_until_the_next_commit() {
         let answer = page.unless("GET", path, &others.join(", "));
         assert_eq!((answer.status, answer.text == page.get(path).text), (200, true), "{path}");
     }
-    // Who is outside has no use of a tag.
+    // A browser without a cookie has no use of a tag.
     let outside = page.ask("GET", "/v1/kinds", &page.host, None);
     assert_eq!((outside.status, outside.header("cache-control")), (403, Some("no-store")));
 

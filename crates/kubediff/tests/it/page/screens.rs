@@ -7,7 +7,6 @@ use expect_test::expect;
 use super::browser::{NOW, Page, links, text};
 use crate::queries::run::run;
 use crate::queries::shop::Shop;
-use crate::queries::world::World;
 use crate::stories::cast::{CONTROLLER, Cast, replica_set};
 
 /// The text of the content of a screen.
@@ -98,10 +97,7 @@ fn the_cluster_at_a_time_is_what_get_prints() {
 fn a_story_is_shown_with_its_pods() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("history.db");
-    let mut cast = Cast::new(World::open(&path, [7; 32]));
-    cast.has_deployment("cart", "shop/cart:1", &["cart-a"]);
-    cast.passes(60.0);
-    cast.rolls_out("cart", "argocd", "shop/cart:2");
+    let mut cast = Cast::in_rollout(&path);
     cast.passes(1.0);
     cast.writes(CONTROLLER, replica_set("cart", "new", "shop/cart:2", 1, 2));
     cast.starts("cart", "new", "cart-b");

@@ -1,6 +1,7 @@
 //! The writes of controllers and kubelets, for stories that are told in a few lines.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -20,6 +21,15 @@ impl Cast {
     pub(crate) fn new(mut world: World) -> Self {
         world.keeps_events();
         Self { world, now: at("14:00:00"), objects: BTreeMap::new() }
+    }
+
+    /// A history in which a rollout of `shop/cart` has begun.
+    pub(crate) fn in_rollout(history: &Path) -> Self {
+        let mut cast = Self::new(World::open(history, [7; 32]));
+        cast.has_deployment("cart", "shop/cart:1", &["cart-a"]);
+        cast.passes(60.0);
+        cast.rolls_out("cart", "argocd", "shop/cart:2");
+        cast
     }
 
     pub(crate) fn passes(&mut self, seconds: f64) {
