@@ -1,4 +1,4 @@
-//! Slack: a message for each record, changes of one object in one thread, digests for a delivery that is far behind.
+//! Slack: a message for each record, changes of one object in one thread, one message for a story, digests for a delivery that is far behind.
 
 mod message;
 mod threads;
@@ -7,17 +7,21 @@ use std::time::Duration;
 
 use reqwest::{Client, Url};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use crate::answer::Answer;
 use crate::client::{self, SinkError};
 use crate::drive::Sink;
-use crate::record::Parcel;
+use crate::record::{Parcel, Record};
 
-use message::text;
+use message::{brief, text};
 use threads::Threads;
 
 /// The address of the Web API.
 const API: &str = "https://slack.com/api/";
+
+/// The message of a story is edited for so long after its last moment.
+const STORY: Duration = Duration::from_secs(24 * 3600);
 
 /// Messages in a channel of Slack. Deliver with [`Policy::chat`](crate::Policy::chat): Slack takes about
 /// [one message a second](https://docs.slack.dev/apis/web-api/rate-limits) in a channel.
@@ -28,6 +32,10 @@ pub struct Slack {
     api: Url,
     /// None with an incoming webhook, which does not tell what a message is called.
     threads: Option<Threads>,
+    /// The messages of stories.
+    stories: Threads,
+    /// The channel by its id, which an edit needs, as soon as Slack has told it.
+    channel: Option<Box<str>>,
 }
 
 /// How Slack is reached.
@@ -95,6 +103,7 @@ struct Posted {
     ok: bool,
     /// The name of the message.
     ts: Option<Box<str>>,
+    channel: Option<Box<str>>,
     error: Option<Box<str>>,
 }
 
@@ -115,10 +124,13 @@ impl Slack {
             target,
             api,
             threads: has_threads.then(|| Threads::new(options.thread)),
+            stories: Threads::new(STORY),
+            channel: None,
         })
     }
 
-    async fn post(&self, thread: Option<&str>, text: &str) -> Result<Option<Box<str>>, Answer> {
+    /// Posts a message, and returns its name.
+    async fn post(&mut self, thread: Option<&str>, text: &str) -> Result<Option<Box<str>>, Answer> {
         let Target::Bot { token, channel } = &self.target else {
             let response =
                 client::send(self.client.post(self.api.clone()).json(&message(None, None, text))).await?;
@@ -127,23 +139,57 @@ impl Slack {
                 other => Err(other),
             };
         };
-        let url = self
-            .api
-            .join("chat.postMessage")
-            .map_err(|_| Answer::Unavailable { reason: "no such address".into() })?;
-        let request = self.client.post(url).bearer_auth(token);
-        let response = client::send(request.json(&message(Some(channel), thread, text))).await?;
+        let posted = self.call("chat.postMessage", token, &message(Some(channel), thread, text)).await?;
+        self.channel = posted.channel;
+        Ok(posted.ts)
+    }
+
+    /// Replaces the text of a message by [`chat.update`](https://docs.slack.dev/reference/methods/chat.update). Returns whether it exists.
+    async fn edit(&self, ts: &str, text: &str) -> Result<bool, Answer> {
+        let (Target::Bot { token, .. }, Some(channel)) = (&self.target, &self.channel) else {
+            return Ok(false);
+        };
+        match self.call("chat.update", token, &json!({ "channel": channel, "ts": ts, "text": text })).await {
+            Ok(_) => Ok(true),
+            Err(Answer::Refused { reason }) if UNEDITABLE.contains(&&*reason) => Ok(false),
+            Err(answer) => Err(answer),
+        }
+    }
+
+    async fn call(&self, method: &str, token: &str, body: &impl Serialize) -> Result<Posted, Answer> {
+        let url =
+            self.api.join(method).map_err(|_| Answer::Unavailable { reason: "no such address".into() })?;
+        let response = client::send(self.client.post(url).bearer_auth(token).json(body)).await?;
         match client::judge(&response) {
             Answer::Accepted => {}
             other => return Err(other),
         }
         let posted: Posted = response.json().await.map_err(client::unavailable)?;
-        if posted.ok { Ok(posted.ts) } else { Err(judge(posted.error)) }
+        if posted.ok { Ok(posted) } else { Err(judge(posted.error)) }
+    }
+
+    /// The first moment of a story is a message. The next ones edit it, and are replies to it.
+    async fn tell(&mut self, story: u64, parcel: &Parcel<'_>) -> Result<(), Answer> {
+        let text = text(parcel);
+        let message = match self.stories.of(story) {
+            Some(ts) if self.edit(&ts, &text).await? => {
+                self.post(Some(&ts), &brief(parcel)).await?;
+                Some(ts)
+            }
+            _ => self.post(None, &text).await?,
+        };
+        if let Some(ts) = message {
+            self.stories.note(story, ts);
+        }
+        Ok(())
     }
 }
 
 impl Sink for Slack {
     async fn send(&mut self, parcel: Parcel<'_>) -> Answer {
+        if let [Record { story: Some(story), .. }] = parcel.records[..] {
+            return self.tell(*story, &parcel).await.err().unwrap_or(Answer::Accepted);
+        }
         let text = text(&parcel);
         // A digest is of many objects.
         let object = match parcel.records[..] {
@@ -174,7 +220,10 @@ fn message<'a>(channel: Option<&'a str>, thread: Option<&'a str>, text: &'a str)
     Message { channel, thread_ts: thread, text, unfurl_links: false, unfurl_media: false }
 }
 
-/// The meaning of an error of the Web API. Its names are those of `chat.postMessage`.
+/// Reasons why a message cannot be edited: somebody has deleted it, or Slack or the workspace allows no more edits.
+const UNEDITABLE: [&str; 3] = ["message_not_found", "cant_update_message", "edit_window_closed"];
+
+/// The meaning of an error of the Web API. Its names are those of `chat.postMessage` and `chat.update`.
 fn judge(error: Option<Box<str>>) -> Answer {
     let reason = error.unwrap_or_default();
     match &*reason {
@@ -182,6 +231,7 @@ fn judge(error: Option<Box<str>>) -> Answer {
         "msg_too_long" | "no_text" | "invalid_arguments" | "invalid_charset" | "thread_not_found" => {
             Answer::Refused { reason }
         }
+        reason if UNEDITABLE.contains(&reason) => Answer::Refused { reason: reason.into() },
         // Of the server, the token, the channel or the workspace.
         _ => Answer::Unavailable { reason },
     }

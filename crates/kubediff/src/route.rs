@@ -10,6 +10,7 @@ use crate::config::{Config, Match, Route, Severity};
 use crate::hide::secret::{Redacted, Secrets};
 use crate::model::path::{PathPattern, find};
 use crate::show::template::{InvalidTemplate, Template};
+use crate::story::Moment;
 
 /// The routes of a configuration: pure logic, without I/O.
 #[derive(Debug, Clone)]
@@ -31,6 +32,8 @@ pub struct Delivery<'a> {
     pub sink: &'a str,
     /// The place of the route in the configuration; the first one that named the sink.
     pub route: usize,
+    /// The moments of stories that it gets instead of changes; none if it gets changes.
+    pub fold: &'a [Moment],
     /// How much it matters.
     pub severity: Severity,
     /// The text for people.
@@ -65,6 +68,20 @@ impl Routes {
         self.routes.iter().any(|route| route.template.is_some() || route.settings.matches.labels.is_some())
     }
 
+    /// Whether any sink gets stories.
+    pub(crate) fn any_folds(&self) -> bool {
+        self.routes.iter().any(|route| !route.settings.fold.0.is_empty())
+    }
+
+    /// Whether a sink gets stories.
+    pub(crate) fn fold(&self, sink: &str) -> bool {
+        let folds = |route: &Compiled| !route.settings.fold.0.is_empty();
+        self.routes
+            .iter()
+            .filter(|route| folds(route))
+            .any(|route| route.settings.sinks.iter().any(|it| it == sink))
+    }
+
     /// Which sinks get this change: each at most once, in the order of the routes.
     pub fn of(&self, change: &Change) -> Vec<Delivery<'_>> {
         let mut deliveries = Vec::new();
@@ -76,8 +93,8 @@ impl Routes {
             let mut text = None;
             for sink in settings.sinks.iter().filter(|sink| told.insert(sink.as_str())) {
                 let text = text.get_or_insert_with(|| words(template.as_ref(), change, settings.severity));
-                let (severity, text) = (settings.severity, text.clone());
-                deliveries.push(Delivery { sink, route: at, severity, text });
+                let (severity, text, fold) = (settings.severity, text.clone(), &*settings.fold.0);
+                deliveries.push(Delivery { sink, route: at, fold, severity, text });
             }
             if !settings.goes_on {
                 break;

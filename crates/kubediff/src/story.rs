@@ -54,6 +54,12 @@ pub struct Story {
     /// Its pods by their uids. Of more than 2,000, some are missing.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub pods: BTreeMap<String, Pod>,
+    /// The moments of it that are told, the earliest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub milestones: Vec<Milestone>,
+    /// The story that its beginning ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Number>,
     /// The record that superseded it or rolled it back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<Number>,
@@ -63,6 +69,28 @@ pub struct Story {
     /// Within it, changes may have been missed from this time to that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unseen: Option<(Timestamp, Timestamp)>,
+}
+
+/// A moment of a story that is told on its own, with the record that made it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Milestone {
+    /// The record. That of a story's end may be the first of the next one.
+    pub number: Number,
+    /// The kind of moment.
+    pub tells: Moment,
+}
+
+/// A kind of moment. After `closed`, `trouble` and another `closed` may follow, once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Moment {
+    /// Something has followed from its beginning.
+    Opened,
+    /// It fails, or is stuck.
+    Trouble,
+    /// It has come to its end.
+    Closed,
 }
 
 /// The kind of a beginning.
@@ -161,6 +189,25 @@ pub enum Trouble {
     Evicted,
     /// It has failed as a whole.
     Failed,
+}
+
+impl Story {
+    /// The moment that a record made.
+    pub fn moment(&self, number: Number) -> Option<Moment> {
+        self.milestones.iter().find(|milestone| milestone.number == number).map(|milestone| milestone.tells)
+    }
+
+    /// Tells a moment once. A record has one moment, and the later one says more.
+    fn reaches(&mut self, tells: Moment, number: Number) {
+        let is_told = match tells {
+            Moment::Closed => self.milestones.last().is_some_and(|last| last.tells == Moment::Closed),
+            _ => self.milestones.iter().any(|milestone| milestone.tells == tells),
+        };
+        if !is_told {
+            self.milestones.retain(|milestone| milestone.number != number);
+            self.milestones.push(Milestone { number, tells });
+        }
+    }
 }
 
 impl Pod {

@@ -15,6 +15,11 @@ pub(super) fn text(parcel: &Parcel<'_>) -> String {
     }
 }
 
+/// The summary of one record alone.
+pub(super) fn brief(parcel: &Parcel<'_>) -> String {
+    parcel.records.first().map(|record| line(record, parcel)).unwrap_or_default()
+}
+
 /// The summary, and the differences in a block, as many lines as fit.
 fn one(record: &Record, parcel: &Parcel<'_>) -> String {
     let mut text = line(record, parcel);

@@ -51,6 +51,7 @@ async fn send(file: &mut File, number: u64, bytes: usize) -> Answer {
         summary: "".into(),
         details: "".into(),
         body: body.into(),
+        story: None,
     };
     file.send(Parcel { records: vec![&record], is_digest: false, is_late: false, missing: &[] }).await
 }

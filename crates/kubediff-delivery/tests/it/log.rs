@@ -41,6 +41,7 @@ impl Memory {
                     .into(),
                 details: format!("- n: {}\n+ n: {number}", number - 1).into(),
                 body: body.into(),
+                story: None,
             });
         }
         self.newest.send_replace(records.len() as u64);
@@ -52,6 +53,12 @@ impl Memory {
         let mut records = self.records.lock().expect("no panic");
         let record = records.last_mut().expect("a record");
         (record.summary, record.details) = (summary.into(), details.into());
+    }
+
+    /// Appends a moment of a story.
+    pub(crate) fn tell(&self, story: u64, summary: &str, details: &str) {
+        self.say(story, summary, details);
+        self.records.lock().expect("no panic").last_mut().expect("a record").story = Some(story);
     }
 
     pub(crate) fn record(&self, number: u64) -> Record {

@@ -35,6 +35,7 @@ pub(crate) enum Act {
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
     pub(crate) method: String,
+    pub(crate) path: String,
     pub(crate) headers: http::HeaderMap,
     pub(crate) body: Bytes,
 }
@@ -126,7 +127,8 @@ impl std::error::Error for Broken {}
 async fn read(request: Request<Incoming>) -> Result<Seen, Broken> {
     let (head, body) = request.into_parts();
     let body = body.collect().await.map_err(|_| Broken)?.to_bytes();
-    Ok(Seen { method: head.method.to_string(), headers: head.headers, body })
+    let (method, path) = (head.method.to_string(), head.uri.path().to_owned());
+    Ok(Seen { method, path, headers: head.headers, body })
 }
 
 async fn answer(act: Act) -> Result<Response<Full<Bytes>>, Broken> {

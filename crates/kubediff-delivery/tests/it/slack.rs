@@ -21,6 +21,7 @@ struct Channel {
     /// How many messages came too early.
     early: usize,
     messages: Vec<Value>,
+    edits: Vec<Value>,
     /// Messages that somebody has deleted.
     deleted: Vec<String>,
 }
@@ -31,6 +32,9 @@ impl Channel {
             return refuse("invalid_auth");
         }
         let message: Value = serde_json::from_slice(&seen.body).expect("JSON");
+        if seen.path.ends_with("chat.update") {
+            return self.edit(message);
+        }
         if message["channel"] != "C1" {
             return refuse("channel_not_found");
         }
@@ -46,7 +50,19 @@ impl Channel {
         }
         self.last = Some(Instant::now());
         self.messages.push(message);
-        Act::Json(json!({ "ok": true, "ts": format!("ts-{}", self.messages.len()) }).to_string())
+        let ts = format!("ts-{}", self.messages.len());
+        Act::Json(json!({ "ok": true, "ts": ts, "channel": "C1-id" }).to_string())
+    }
+
+    fn edit(&mut self, message: Value) -> Act {
+        if message["channel"] != "C1-id" {
+            return refuse("channel_not_found");
+        }
+        if self.deleted.iter().any(|ts| message["ts"] == ts.as_str()) {
+            return refuse("message_not_found");
+        }
+        self.edits.push(message);
+        Act::Json(json!({ "ok": true }).to_string())
     }
 }
 
@@ -123,6 +139,38 @@ async fn each_change_is_a_message_and_changes_of_one_object_are_in_a_thread() {
           }
         ]"#]]
     .assert_eq(&format!("{messages:#}"));
+}
+
+#[tokio::test]
+async fn a_story_is_one_message_that_is_edited_and_has_its_moments_as_replies() {
+    let (server, channel) = channel().await;
+    let log = Memory::of([]);
+    let running = Running::start(&log, bot(&server, "xoxb-secret", "C1"), chat());
+    log.tell(7, "Deployment shop/cart: image 1 -> 2; rolling out", "- image: 1\n+ image: 2");
+    log.reaches(1).await;
+    log.tell(7, "Deployment shop/cart: image 1 -> 2; failing", "- image: 1\n+ image: 2");
+    log.reaches(2).await;
+    channel.lock().expect("no panic").deleted.push("ts-1".to_owned());
+    log.tell(7, "Deployment shop/cart: image 1 -> 2; rolled back by #9", "");
+    log.reaches(3).await;
+    running.stop().await;
+    let Channel { messages, edits, .. } = &*channel.lock().expect("no panic");
+    let line = |message: &Value| {
+        let place = message["ts"].as_str().or(message["thread_ts"].as_str()).unwrap_or("new");
+        format!("{place} {:?}\n", message["text"].as_str().expect("text"))
+    };
+    let posted: String = messages.iter().map(line).collect();
+    let edited: String = edits.iter().map(line).collect();
+    expect![[r#"
+        posted:
+        new "Deployment shop/cart: image 1 -&gt; 2; rolling out\n```\n- image: 1\n+ image: 2\n```"
+        ts-1 "Deployment shop/cart: image 1 -&gt; 2; failing"
+        new "Deployment shop/cart: image 1 -&gt; 2; rolled back by #9"
+        edited:
+        ts-1 "Deployment shop/cart: image 1 -&gt; 2; failing\n```\n- image: 1\n+ image: 2\n```"
+    "#]]
+    .assert_eq(&format!("posted:\n{posted}edited:\n{edited}"));
+    assert!(log.settled.borrow().dead.is_empty());
 }
 
 #[tokio::test]

@@ -332,6 +332,20 @@ impl Checks<'_> {
             if let Some(Err(error)) = route.template.as_deref().map(Template::new) {
                 self.wrong(&field.field("template"), error.to_string());
             }
+            if route.fold.is_empty() {
+                continue;
+            }
+            if route.template.is_some() {
+                let message = "stories have texts of their own: a route with `fold` has no template";
+                self.wrong(&field.field("template"), message);
+            }
+            for (place, sink) in route.sinks.iter().enumerate() {
+                if config.sinks.get(sink).is_some_and(Sink::has_envelopes) {
+                    let message =
+                        format!("the format of the sink `{sink}` has no stories: `fold` cannot lead to it");
+                    self.wrong(&field.field("sinks").element(place), message);
+                }
+            }
         }
         let takes_all = |route: &Route| route.matches == super::Match::default() && !route.goes_on;
         if let Some(all) = routes.iter().position(takes_all)

@@ -1,13 +1,18 @@
 //! Which changes go where.
 
+use std::fmt;
+
 use informer::Selector;
-use serde::{Deserialize, Serialize};
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::resource::ResourceName;
 use super::value::Text;
 use crate::changes::change::{Origin, Verb};
 use crate::model::glob::Glob;
 use crate::model::path::PathPattern;
+use crate::story::Moment;
 
 /// Which changes go where. Routes are tried in their order, and the first that matches a change is the last that is
 /// tried, unless it says `continue: true`. A route without sinks drops what it matches.
@@ -23,6 +28,11 @@ pub struct Route {
     /// How much it matters.
     #[serde(default, skip_serializing_if = "is_info")]
     pub severity: Severity,
+    /// Whether a story is told instead of the changes that belong to it: `true`, or the moments that are told, `[trouble, closed]`. A
+    /// story matches with the change that it began with. A change of no story is told alone.
+    #[serde(default, skip_serializing_if = "Moments::is_empty")]
+    #[cfg_attr(test, schemars(with = "super::schema::Fold"))]
+    pub fold: Moments,
     /// The text of messages, in the syntax of Jinja: `{{ text }}` is the usual one. There are `cluster`, `change`,
     /// `kind`, `group`, `version`, `resource`, `namespace`, `name`, `uid`, `summary`, `managers`, `paths`, `diff`,
     /// `source`, `observed_at`, `severity`, `labels`, `annotations`, `old` and `new`.
@@ -31,6 +41,41 @@ pub struct Route {
     /// Whether the routes after this one are tried, too.
     #[serde(default, rename = "continue", skip_serializing_if = "std::ops::Not::not")]
     pub goes_on: bool,
+}
+
+/// The moments of stories that a route tells; none for a route that tells changes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Moments(pub Vec<Moment>);
+
+impl Moments {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl<'de> Deserialize<'de> for Moments {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Switch)
+    }
+}
+
+struct Switch;
+
+impl<'de> Visitor<'de> for Switch {
+    type Value = Moments;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("`true`, `false` or moments of stories: `[opened, trouble, closed]`")
+    }
+
+    fn visit_bool<E>(self, is_on: bool) -> Result<Moments, E> {
+        let all = || vec![Moment::Opened, Moment::Trouble, Moment::Closed];
+        Ok(Moments(if is_on { all() } else { Vec::new() }))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Moments, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(seq)).map(Moments)
+    }
 }
 
 /// Which changes a route is about: those that every field matches. A field matches if one of its elements does.

@@ -46,6 +46,17 @@ pub(super) enum Verb {
     Recreated,
 }
 
+/// The moments of stories that are told: all of them, or these.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+#[expect(dead_code, reason = "it stands for a type with two forms")]
+pub(super) enum Fold {
+    /// All, or none.
+    Switch(bool),
+    /// These.
+    Moments(Vec<crate::story::Moment>),
+}
+
 /// How a change became known.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "lowercase")]

@@ -215,6 +215,12 @@ impl Sink {
         }
     }
 
+    /// Whether its format is the envelope of arriqaaq/kubediff, which has objects alone.
+    pub(super) fn has_envelopes(&self) -> bool {
+        let is_envelope = |format| matches!(format, Format::ArriqaaqWatch | Format::ArriqaaqDiff);
+        matches!(self, Self::Webhook(webhook) if is_envelope(webhook.format))
+    }
+
     /// The files that its settings name, with secrets and certificates.
     pub(super) fn files(&self) -> Vec<&Path> {
         let secrets = self.secrets().into_iter().filter_map(|(_, secret, _)| match secret {

@@ -18,17 +18,19 @@ const SELDOM: Duration = Duration::from_secs(5);
 const AGAIN: Duration = Duration::from_secs(10);
 /// A record that was seen so long ago is in the log by now.
 const SETTLED: SignedDuration = SignedDuration::from_secs(5);
+/// So far behind, folded routes tell changes one by one.
+const FAR: SignedDuration = SignedDuration::from_secs(60);
 /// After so many records that belong to no story, the place is stored.
 const PLACE: u64 = 1_000;
 
 /// Folds what is recorded until it is to stop. The history is locked for one batch at a time.
-pub(super) async fn run(history: SharedHistory, stop: CancellationToken) {
-    let mut newest = history.newest();
+pub(super) async fn run(shared: SharedHistory, stop: CancellationToken) {
+    let mut newest = shared.newest();
     let mut folding = None;
     let mut failed = None;
     loop {
         newest.mark_unchanged();
-        let (history, stopped) = (history.clone(), stop.clone());
+        let (history, stopped) = (shared.clone(), stop.clone());
         let before = folding.take();
         let step = tokio::task::spawn_blocking(move || {
             let mut folding = before.map_or_else(|| Folding::open(&history), Ok)?;
@@ -39,7 +41,7 @@ pub(super) async fn run(history: SharedHistory, stop: CancellationToken) {
         let wait = match folded {
             Ok(folded) => {
                 failed = None;
-                let is_open = folded.fold.is_open();
+                let is_open = folded.fold.is_open() || folded.fold.decided() < folded.fold.through();
                 folding = Some(folded);
                 let pass = async {
                     let grown = async { newest.changed().await.is_ok() };
@@ -57,8 +59,11 @@ pub(super) async fn run(history: SharedHistory, stop: CancellationToken) {
             Err(error) => {
                 let error = error.to_string();
                 if failed.as_ref() != Some(&error) {
-                    say(&format!("changes are not folded to stories: {error}"));
+                    say(&format!(
+                        "changes are not folded to stories, and folded routes tell them one by one: {error}"
+                    ));
                 }
+                shared.decide(Number(*newest.borrow()));
                 failed = Some(error);
                 AGAIN
             }
@@ -74,13 +79,30 @@ struct Folding {
     reader: Reader,
     /// The place that is stored.
     stored: Number,
+    /// Whether it was said that it is far behind.
+    is_far: bool,
 }
 
 impl Folding {
     fn open(history: &SharedHistory) -> Result<Self, Error> {
         let mut reader = history.lock().reader()?;
         let fold = Fold::of_history(&mut reader)?;
-        Ok(Self { stored: fold.through(), fold, reader })
+        Ok(Self { stored: fold.through(), fold, reader, is_far: false })
+    }
+
+    /// The records up to here need not wait for their stories any more.
+    fn decided(&mut self, is_behind: bool) -> Result<Number, Error> {
+        let is_far = is_behind && self.fold.lags(Timestamp::now()) > FAR;
+        if is_far && !self.is_far {
+            say(
+                "the folding of changes to stories is far behind: until it has caught up, folded routes tell changes one by one",
+            );
+        }
+        self.is_far = is_far;
+        match is_far {
+            true => Ok(self.reader.last()?.map_or(self.fold.decided(), |(last, _)| last)),
+            false => Ok(self.fold.decided()),
+        }
     }
 
     fn fold(&mut self, history: &SharedHistory, stop: &CancellationToken) -> Result<(), Error> {
@@ -99,6 +121,7 @@ impl Folding {
                 self.stored = folded.through;
                 history.lock().fold(&folded)?;
             }
+            history.decide(self.decided(more)?);
             if !more || stop.is_cancelled() {
                 return Ok(());
             }

@@ -3,6 +3,7 @@
 mod routed;
 #[cfg(test)]
 mod tests;
+mod told;
 
 use std::sync::Arc;
 
@@ -32,6 +33,9 @@ pub(super) struct SinkLog {
     sink: Arc<str>,
     pub(super) history: SharedHistory,
     routed: Arc<Routed>,
+    /// Whether it gets stories.
+    folds: bool,
+    /// The newest number that it may read.
     newest: watch::Receiver<u64>,
     stop: CancellationToken,
 }
@@ -52,8 +56,9 @@ impl SinkLog {
         routed: Arc<Routed>,
         stop: CancellationToken,
     ) -> Self {
-        let newest = history.newest();
-        Self { sink: name.into(), history, routed, newest, stop }
+        let folds = routed.folds(name);
+        let newest = if folds { history.decided() } else { history.newest() };
+        Self { sink: name.into(), history, routed, folds, newest, stop }
     }
 
     /// How far the sink has come.
@@ -88,10 +93,12 @@ impl SinkLog {
 
     /// Blocks.
     fn page(&self, after: u64, records: usize, bytes: usize) -> Result<Page, Error> {
-        let routed = self.routed.page(after)?;
+        let routed = self.routed.page(after, self.folds)?;
+        let through = routed.through_for(self.folds);
         let mut page = Page { records: Vec::new(), through: after };
         let mut size = 0;
-        for record in routed.records.iter().filter(|record| record.number > after) {
+        for record in routed.records.iter().filter(|record| record.number > after && record.number <= through)
+        {
             if let Some(parcelled) = record.of(&self.sink) {
                 size += parcelled.entry.bytes;
                 if !page.records.is_empty() && (page.records.len() >= records || size > bytes) {
@@ -101,7 +108,7 @@ impl SinkLog {
             }
             page.through = record.number;
         }
-        page.through = routed.through;
+        page.through = through.max(after);
         Ok(page)
     }
 }

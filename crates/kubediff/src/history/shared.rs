@@ -25,6 +25,7 @@ pub(crate) const WRITE_AGAIN: Duration = Duration::from_secs(1);
 pub(crate) struct SharedHistory {
     history: Arc<Mutex<History>>,
     newest: watch::Sender<u64>,
+    decided: watch::Sender<u64>,
     /// Why nothing can be written at present, or that the history is damaged.
     pub(super) trouble: watch::Sender<Option<String>>,
     /// The first damage that was found.
@@ -45,6 +46,7 @@ impl SharedHistory {
         Ok(Self {
             history: Arc::new(Mutex::new(history)),
             newest: watch::Sender::new(last),
+            decided: watch::Sender::default(),
             trouble: watch::Sender::default(),
             damage: Arc::default(),
             unscrubbed: watch::Sender::default(),
@@ -146,17 +148,31 @@ impl SharedHistory {
     }
 
     pub(crate) fn grown(&self, number: Number) {
-        self.newest.send_if_modified(|newest| {
-            let grows = number.0 > *newest;
-            *newest = number.0.max(*newest);
-            grows
-        });
+        grow(&self.newest, number);
+    }
+
+    /// The records up to here have got their stories.
+    pub(crate) fn decide(&self, upto: Number) {
+        grow(&self.decided, upto);
+    }
+
+    /// The number up to which records have got their stories, as it grows.
+    pub(crate) fn decided(&self) -> watch::Receiver<u64> {
+        self.decided.subscribe()
     }
 
     /// The number of the newest record, as it grows.
     pub(crate) fn newest(&self) -> watch::Receiver<u64> {
         self.newest.subscribe()
     }
+}
+
+fn grow(number: &watch::Sender<u64>, to: Number) {
+    number.send_if_modified(|number| {
+        let grows = to.0 > *number;
+        *number = to.0.max(*number);
+        grows
+    });
 }
 
 /// Leaves the history to others that wait for it. Without a pause, the same thread would lock it again before they wake.

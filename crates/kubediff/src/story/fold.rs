@@ -47,6 +47,8 @@ pub struct Fold {
     /// Gaps after the oldest of them.
     gaps: VecDeque<Gap>,
     swept: Timestamp,
+    /// The first record of each second that is not long ago: records since then may still get a story.
+    young: VecDeque<(Number, Timestamp)>,
     changed: BTreeSet<Number>,
     ended: Vec<StoredStory>,
     members: Vec<(Number, Number)>,
@@ -81,6 +83,16 @@ impl Fold {
         self.through
     }
 
+    /// How far behind a time it is.
+    pub fn lags(&self, now: Timestamp) -> SignedDuration {
+        now.duration_since(self.now)
+    }
+
+    /// The records up to here have got their stories, if they have one.
+    pub fn decided(&self) -> Number {
+        self.young.front().map_or(self.through, |(first, _)| Number(first.0.saturating_sub(1)))
+    }
+
     /// How long a record can be without a story and get one later.
     pub const MEMORY: SignedDuration = SignedDuration::from_secs(33);
 
@@ -94,6 +106,7 @@ impl Fold {
             self.gap(gap);
         }
         let Some(seen) = seen(record, look)? else { return Ok(()) };
+        self.is_young(&seen);
         let Some(root) = seen.root else {
             // A record that has waited long enough has had its decision.
             if seen.is_weak() && self.now.duration_since(seen.at) <= SOON {
@@ -127,6 +140,7 @@ impl Fold {
             Record::Change(_) | Record::Event(_) => {
                 if let Some(seen) = seen(record, look)? {
                     self.tick(seen.at, look)?;
+                    self.is_young(&seen);
                     self.take(seen, look)?;
                 }
             }
@@ -153,6 +167,9 @@ impl Fold {
             || self.recent.len() > RECENT
         {
             self.recent.pop_front();
+        }
+        while self.young.front().is_some_and(|(_, last)| now.duration_since(*last) > SOON + SOON) {
+            self.young.pop_front();
         }
         let oldest = self.recent.front().map_or(self.through, |it| it.number);
         while self.gaps.front().is_some_and(|gap| gap.number < oldest) {
@@ -184,6 +201,14 @@ impl Fold {
             through: self.through,
             stories,
             members: std::mem::take(&mut self.members),
+        }
+    }
+
+    fn is_young(&mut self, seen: &Seen) {
+        match self.young.back_mut() {
+            Some((_, last)) if seen.at.as_second() == last.as_second() => *last = seen.at.max(*last),
+            _ if self.now.duration_since(seen.at) > SOON + SOON => {}
+            _ => self.young.push_back((seen.number, seen.at)),
         }
     }
 
@@ -314,6 +339,8 @@ impl Fold {
                 && former.memory.workloads.first() == open.memory.workloads.first()
             {
                 former.superseded(seen.number, is_back);
+                // A fold that is resumed does not find that again.
+                (open.story.ended, open.memory.is_kept) = (Some(id), true);
                 self.linger(id);
             }
         }

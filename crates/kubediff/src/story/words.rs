@@ -60,6 +60,8 @@ impl Story {
         let count = |is: &dyn Fn(&Pod) -> bool| self.pods.values().filter(|pod| is(pod)).count();
         let (new, gone) = (count(&|pod| pod.is_new), count(&|pod| pod.is_gone && !pod.is_new));
         let ready = count(&|pod| pod.is_new && pod.ready_at.is_some());
+        // A pod that has time to end is replaced by then.
+        let left = count(&|pod| !pod.is_new && (pod.is_gone || pod.is_going));
         let mut phrases = Vec::new();
         let mut say = |number: usize, what: &str| {
             if number > 0 {
@@ -67,7 +69,7 @@ impl Story {
             }
         };
         match self.kind {
-            Kind::Rollout => say(ready.min(gone.max(1)), " replaced"),
+            Kind::Rollout => say(ready.min(left.max(1)), " replaced"),
             Kind::Created | Kind::Job if self.object.gvk.kind == "Pod" => {}
             Kind::Created | Kind::Job => say(new, ""),
             Kind::Node => say(gone, " evicted"),

@@ -3,7 +3,8 @@
 //!
 //! `cargo xtask soak stories` does this with 40 of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use control_plane::ControlPlane;
@@ -275,6 +276,64 @@ fn changes(reader: &mut Reader) -> Vec<ChangeRecord> {
     }
 }
 
+/// The records that a file sink has got.
+fn lines(file: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    let whole = text.rsplit_once('\n').map(|(whole, _)| whole).unwrap_or_default();
+    whole.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["change"].clone()).collect()
+}
+
+/// The stories of workloads that were told to their end.
+fn ends(file: &Path, lived: &[Person]) -> BTreeSet<u64> {
+    let of_people = |line: &&Value| {
+        let object = &line["story"]["object"];
+        lived.iter().any(|person| object["namespace"] == *person.namespace)
+            && ["Deployment", "Pod"].iter().any(|kind| object["gvk"]["kind"] == **kind)
+    };
+    let lines = lines(file);
+    let ends = lines.iter().filter(of_people).filter(|line| line["tells"] == "closed");
+    ends.map(|line| line["story"]["id"].as_u64().unwrap()).collect()
+}
+
+/// A folded route tells each change alone, or as a part of a story, and each moment of a story once.
+fn told_once(
+    lines: &[Value],
+    changes: &[ChangeRecord],
+    members: &BTreeMap<Number, Number>,
+    stories: &BTreeMap<Number, Story>,
+) {
+    let mut last = 0;
+    let mut told: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
+    let mut alone = BTreeSet::new();
+    for line in lines {
+        let number = line["number"].as_u64().unwrap();
+        assert!(number > last, "#{number} after #{last}");
+        last = number;
+        match line["story"]["id"].as_u64() {
+            Some(story) => told.entry(story).or_default().push(line["tells"].as_str().unwrap()),
+            None => drop(alone.insert(Number(number))),
+        }
+    }
+    for change in changes.iter().filter(|change| change.number.unwrap().0 <= last) {
+        let number = change.number.unwrap();
+        let of = members.get(&number);
+        // What follows from a change may come so late that the change was told alone.
+        assert!(
+            alone.contains(&number) == of.is_none() || of == Some(&number),
+            "#{number} {}",
+            change.summary
+        );
+    }
+    for (id, moments) in &told {
+        let expected: Vec<String> = stories[&Number(*id)]
+            .milestones
+            .iter()
+            .map(|it| format!("{:?}", it.tells).to_lowercase())
+            .collect();
+        assert_eq!(*moments, expected, "story {id}: {:?}", stories[&Number(*id)].milestones);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn stories_are_what_happened() {
     let builder = ControlPlane::builder().controller_manager(true);
@@ -286,7 +345,9 @@ async fn stories_are_what_happened() {
 
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("kubediff.yaml");
-    std::fs::write(&file, "history: {path: history.db}\nlisten: null\n").unwrap();
+    let folded = folder.path().join("folded");
+    let sinks = "sinks: {folded: {file: {path: folded}}}\nroutes: [{sinks: [folded], fold: true}]";
+    std::fs::write(&file, format!("history: {{path: history.db}}\nlisten: null\n{sinks}\n")).unwrap();
     let server_at = server.kubeconfig().to_owned();
     let daemon = tokio::task::spawn_blocking(move || {
         let mut session = Session::serve(&server_at, &file);
@@ -313,6 +374,18 @@ async fn stories_are_what_happened() {
     for person in people.collect::<Vec<_>>() {
         lived.push(person.await.unwrap());
     }
+    // A change has its story when it is some seconds old.
+    let expected: usize = lived.iter().map(|person| person.truth.len()).sum();
+    let begun = Instant::now();
+    let mut often = tokio::time::interval(OFTEN);
+    while ends(&folded, &lived).len() < expected {
+        often.tick().await;
+        assert!(
+            begun.elapsed() < 2 * PATIENCE,
+            "{} of {expected} stories were told",
+            ends(&folded, &lived).len()
+        );
+    }
     kubelets.abort();
     let ended = tokio::task::spawn_blocking(move || daemon.end_with("-TERM"));
     let (_, notes, status) = ended.await.unwrap();
@@ -326,6 +399,9 @@ async fn stories_are_what_happened() {
     fresh.tick(long_after(&mut reader), &mut reader).unwrap();
     let anew: BTreeMap<Number, Number> = fresh.changes().members.into_iter().collect();
     assert_eq!(members, anew, "the daemon's stories are those of one look at the log");
+    let lines = lines(&folded);
+    println!("a folded route told {} changes in {} messages", changes.len(), lines.len());
+    told_once(&lines, &changes, &members, &stories);
     let (mut all, mut alone, mut slices) = (0, 0, 0);
     for person in &lived {
         let of: Vec<&Story> = stories

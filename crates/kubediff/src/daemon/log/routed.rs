@@ -13,6 +13,7 @@ use kubediff_history::{
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
+use super::told::{Folded, Told};
 use crate::config::{Config, Format, Severity, Sink};
 use crate::history::shared::SharedHistory;
 use crate::route::Routes;
@@ -35,6 +36,7 @@ pub(in crate::daemon) struct Routed {
     secrets: Secrets,
     ids: Ids,
     newest: watch::Receiver<u64>,
+    decided: watch::Receiver<u64>,
     /// The sinks that take the envelope of arriqaaq/kubediff, which has objects and no gaps.
     envelopes: BTreeMap<String, EnvelopeMode>,
 }
@@ -57,6 +59,15 @@ pub(super) struct RoutedPage {
     pub(super) records: Vec<RoutedRecord>,
     /// Everything up to this number was looked at.
     pub(super) through: u64,
+    /// The records up to this number had their stories.
+    decided: u64,
+}
+
+impl RoutedPage {
+    /// The number up to which a sink has its records here.
+    pub(super) fn through_for(&self, folds: bool) -> u64 {
+        if folds { self.through.min(self.decided) } else { self.through }
+    }
 }
 
 /// A record as each sink that a route leads to gets it.
@@ -95,14 +106,19 @@ impl Routed {
         // A value may have become known since it was recorded.
         reader.mask(Arc::new(secrets.clone()));
         let ids = reader.ids()?;
-        let newest = history.newest();
+        let (newest, decided) = (history.newest(), history.decided());
         let reading = Mutex::new(Reading { reader, last: None });
-        Ok(Self { envelopes: envelopes.collect(), history, reading, routes, secrets, ids, newest })
+        Ok(Self { envelopes: envelopes.collect(), history, reading, routes, secrets, ids, newest, decided })
     }
 
     /// The number of what has become known so far that must not be sent.
     pub(super) fn edition(&self) -> u64 {
         self.secrets.edition() + self.history.scrubs()
+    }
+
+    /// Whether a sink gets stories.
+    pub(super) fn folds(&self, sink: &str) -> bool {
+        self.routes.fold(sink)
     }
 
     /// Asks the history about something else. Blocks.
@@ -114,19 +130,20 @@ impl Routed {
         self.reading.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A page that begins after this number, or before it. Blocks.
-    pub(super) fn page(&self, after: u64) -> Result<Arc<RoutedPage>, Error> {
+    /// A page that begins after this number, or before it, for a sink that gets stories or one that gets none. Blocks.
+    pub(super) fn page(&self, after: u64, folds: bool) -> Result<Arc<RoutedPage>, Error> {
         let mut reading = self.reading();
         let edition = self.edition();
-        let has =
-            |page: &Arc<RoutedPage>| page.edition == edition && page.after <= after && after < page.through;
+        let has = |page: &Arc<RoutedPage>| {
+            page.edition == edition && page.after <= after && after < page.through_for(folds)
+        };
         if let Some(page) = reading.last.clone().filter(has) {
             return Ok(page);
         }
         // Its memory is free before the next one takes some.
         reading.last = None;
         // Taken before reading: whatever has this number or a smaller one is found.
-        let newest = *self.newest.borrow();
+        let (newest, decided) = (*self.newest.borrow(), *self.decided.borrow());
         let page = Page::oldest(MOST).after(Number(after));
         let found = reading.reader.records(&Filter { gaps: true, ..Filter::default() }, &page)?;
         let mut through = after;
@@ -138,7 +155,7 @@ impl Routed {
         if !found.more {
             through = through.max(newest);
         }
-        let page = Arc::new(RoutedPage { after, edition, records, through });
+        let page = Arc::new(RoutedPage { after, edition, records, through, decided });
         reading.last = Some(page.clone());
         Ok(page)
     }
@@ -170,7 +187,8 @@ impl Routed {
         mut record: ChangeRecord,
     ) -> Result<Vec<(String, Parcelled)>, Error> {
         let number = record.number.unwrap_or_default();
-        let order = order_of(&record);
+        let order = order_of(&record.object);
+        let folded = if self.routes.any_folds() { Folded::of(reader, number)? } else { Folded::Alone };
         // To read and unpack both states costs more than all the rest, and an update says what differs by itself.
         let has_all =
             record.verb == Verb::Updated && self.envelopes.is_empty() && !self.routes.need_objects();
@@ -185,37 +203,79 @@ impl Routed {
         });
         let Ok(mut change) = change else { return Ok(Vec::new()) };
         (change.old, change.new) = (old, new);
-        let deliveries = self.routes.of(&change);
-        if deliveries.is_empty() {
-            return Ok(Vec::new());
-        }
-        let renderer = Renderer { width: WIDTH, ..Renderer::default() };
-        let details: Box<str> = plain(&renderer.differences(&change)).into();
-        let subject = match &change.object.namespace {
-            Some(namespace) => format!("{} {namespace}/{}", change.object.gvk.kind, change.object.name),
-            None => format!("{} {}", change.object.gvk.kind, change.object.name),
-        };
-        let mut bodies: Vec<((Severity, Option<EnvelopeMode>), Bytes)> = Vec::new();
+        let is_alone = matches!(folded, Folded::Alone);
+        let mut deliveries = self.routes.of(&change);
+        deliveries.retain(|delivery| delivery.fold.is_empty() || is_alone);
         let mut parcels = Vec::new();
-        for delivery in deliveries {
-            let form = match self.envelopes.get(delivery.sink) {
-                None => (delivery.severity, None),
-                envelope => (Severity::default(), envelope.copied()),
-            };
-            let made = bodies.iter().find(|(known, _)| *known == form).map(|(_, body)| body.clone());
-            let body = made.unwrap_or_else(|| {
-                let body = Bytes::from(body(&change, form));
-                bodies.push((form, body.clone()));
-                body
+        if !deliveries.is_empty() {
+            let details = differences(&change);
+            let subject = subject(&change.object);
+            let mut bodies: Vec<((Severity, Option<EnvelopeMode>), Bytes)> = Vec::new();
+            for delivery in deliveries {
+                let form = match self.envelopes.get(delivery.sink) {
+                    None => (delivery.severity, None),
+                    envelope => (Severity::default(), envelope.copied()),
+                };
+                let made = bodies.iter().find(|(known, _)| *known == form).map(|(_, body)| body.clone());
+                let body = made.unwrap_or_else(|| {
+                    let body = Bytes::from(body(&change, form));
+                    bodies.push((form, body.clone()));
+                    body
+                });
+                let texts = Texts {
+                    subject: subject.as_str().into(),
+                    summary: delivery.text.into_inner().into(),
+                    details: details.clone(),
+                    body,
+                };
+                let parcelled = self.parcelled(number.0, order, change.observed_at, texts);
+                parcels.push((delivery.sink.to_owned(), parcelled));
+            }
+        }
+        if let Folded::Moment(told) = folded {
+            let of_story = self.story(reader, change, &told)?;
+            // A sink gets one message for a record.
+            parcels.retain(|(sink, _)| !of_story.iter().any(|(other, _)| other == sink));
+            parcels.extend(of_story);
+        }
+        Ok(parcels)
+    }
+
+    /// A moment of a story, for the sinks of the folded routes that match the change with which it began.
+    fn story(
+        &self,
+        reader: &mut Reader,
+        change: Change,
+        told: &Told,
+    ) -> Result<Vec<(String, Parcelled)>, Error> {
+        let Told { story, tells, root } = told;
+        let (number, at) = (change.number.unwrap_or_default(), change.observed_at);
+        let mut began = match root.as_deref().map(|root| Change::of_record(root.clone())) {
+            Some(Ok(mut began)) => {
+                if let Some(root) = root.as_deref().filter(|_| self.routes.need_objects()) {
+                    (began.old, began.new) = objects(reader, root)?;
+                }
+                began
+            }
+            // Retention has removed it, or another version has written it.
+            Some(Err(_)) | None => change,
+        };
+        began.object = story.object.clone();
+        let subject = subject(&story.object);
+        let words = story.words(root.as_ref().map(|root| &*root.summary));
+        let details = if root.is_some() { differences(&began) } else { Box::default() };
+        let mut parcels = Vec::new();
+        for delivery in self.routes.of(&began).iter().filter(|delivery| delivery.fold.contains(tells)) {
+            let body = json!({
+                "number": number, "change": "story", "observed_at": at, "tells": tells, "text": words, "story": story,
+                "began": root, "severity": delivery.severity.as_str(),
             });
             let texts = Texts {
-                subject: subject.as_str().into(),
-                summary: delivery.text.into_inner().into(),
                 details: details.clone(),
-                body,
+                ..Texts::of(&subject, format!("{subject}: {words}"), &body)
             };
-            let parcelled = self.parcelled(number.0, order, change.observed_at, texts);
-            parcels.push((delivery.sink.to_owned(), parcelled));
+            let parcelled = self.parcelled(number.0, order_of(&story.object), at, texts);
+            parcels.push((delivery.sink.to_owned(), Parcelled { story: Some(story.id.0), ..parcelled }));
         }
         Ok(parcels)
     }
@@ -266,7 +326,7 @@ impl Routed {
         let bytes = OVERHEAD + subject.len() + summary.len() + details.len() + body.len();
         let id = self.ids.of(Number(number)).into();
         let entry = Entry { number, object, namespace, bytes };
-        Parcelled { entry, id, time, subject, summary, details, body }
+        Parcelled { entry, id, time, subject, summary, details, body, story: None }
     }
 }
 
@@ -284,6 +344,19 @@ impl Texts {
         let body = render::json(body).unwrap_or_default().into_bytes().into();
         Self { subject: subject.into(), summary: summary.into(), details: Box::default(), body }
     }
+}
+
+/// `Deployment shop/cart`.
+fn subject(object: &ObjectId) -> String {
+    match &object.namespace {
+        Some(namespace) => format!("{} {namespace}/{}", object.gvk.kind, object.name),
+        None => format!("{} {}", object.gvk.kind, object.name),
+    }
+}
+
+fn differences(change: &Change) -> Box<str> {
+    let renderer = Renderer { width: WIDTH, ..Renderer::default() };
+    plain(&renderer.differences(change)).into()
 }
 
 fn body(change: &Change, (severity, envelope): (Severity, Option<EnvelopeMode>)) -> Vec<u8> {
@@ -330,8 +403,8 @@ struct Order {
 const NO_OBJECT: Order = Order { object: 0, namespace: 0 };
 
 /// Records of one name are delivered in order, whatever the incarnation.
-fn order_of(record: &ChangeRecord) -> Order {
-    let ObjectId { gvk, resource, namespace, name, .. } = &record.object;
+fn order_of(object: &ObjectId) -> Order {
+    let ObjectId { gvk, resource, namespace, name, .. } = object;
     let object = fnv_1a(&[&gvk.group, resource, namespace.as_ref().unwrap_or(name), name]);
     Order {
         object,

@@ -1,6 +1,7 @@
 //! Several sinks on one history.
 
-use kubediff_history::{Batch, Body, Cluster, Observation, Settings, What};
+use kubediff_history::{Batch, Body, Cluster, Folded, Observation, Settings, StoredStory, What};
+use serde_json::json;
 
 use super::*;
 use crate::config::Config;
@@ -69,6 +70,24 @@ impl World {
     }
 }
 
+impl World {
+    /// A story of the first change in the namespace `a`, as the fold stores it.
+    fn tells(&self, members: &[u64], milestones: serde_json::Value) {
+        let last = Number(*members.last().unwrap());
+        let content = json!({
+            "id": members[0], "kind": "rollout", "verdict": "complete", "changes": members.len(), "events": 0, "last": last,
+            "object": {"gvk": {"group": "apps", "version": "v1", "kind": "Deployment"}, "resource": "deployments",
+                "namespace": "a", "name": "cart", "uid": "1"},
+            "opened_at": "2026-11-26T12:00:00Z", "done_at": "2026-11-26T12:02:00Z", "last_at": "2026-11-26T12:02:00Z",
+            "milestones": milestones,
+        });
+        let story = StoredStory { id: Number(members[0]), last, is_open: false, content };
+        let members = members.iter().map(|number| (Number(*number), story.id)).collect();
+        let folded = Folded { version: crate::story::VERSION, through: last, stories: vec![story], members };
+        self.history.lock().fold(&folded).unwrap();
+    }
+}
+
 fn config() -> &'static str {
     "history: {path: history.db}\n\
      sinks: {a: {file: {path: a}}, b: {file: {path: b}}, all: {file: {path: c}}}\n\
@@ -86,12 +105,12 @@ fn numbers(page: &Page) -> Vec<u64> {
 fn each_sink_gets_its_records_and_the_history_is_read_once_for_all() {
     let world = World::new(&["a", "b", "a"]);
     let [a, b, all] = world.logs(["a", "b", "all"], config());
-    let first = a.routed.page(0).unwrap();
+    let first = a.routed.page(0, false).unwrap();
     let pages = [&a, &b, &all].map(|log| log.page(0, 50, usize::MAX).unwrap());
     assert_eq!(pages.each_ref().map(numbers), [vec![1, 3], vec![2], vec![1, 2, 3]]);
     assert_eq!(pages.each_ref().map(|page| page.through), [3, 3, 3]);
     // Nothing was read again, not even by a sink that is in the middle of the page.
-    assert!(Arc::ptr_eq(&first, &b.routed.page(1).unwrap()));
+    assert!(Arc::ptr_eq(&first, &b.routed.page(1, false).unwrap()));
     let [of_b, of_all] =
         [&pages[1], &pages[2]].map(|page| String::from_utf8_lossy(&page.records[0].body).into_owned());
     assert!(
@@ -117,11 +136,59 @@ fn a_sink_takes_a_part_of_a_page_and_goes_on_from_there() {
 fn k3_records_are_read_again_when_there_is_more_to_hide_or_more_to_read() {
     let world = World::new(&["a"]);
     let [a] = world.logs(["a"], config());
-    let first = a.routed.page(0).unwrap();
+    let first = a.routed.page(0, false).unwrap();
     world.record("a");
     // The page has its records still; the next one has the new record.
     assert_eq!(numbers(&a.page(1, 50, usize::MAX).unwrap()), [2]);
     assert_eq!(numbers(&a.page(0, 50, usize::MAX).unwrap()), [1, 2]);
     assert!(world.history.scrub_by(&world.secrets, &[], &|| false).unwrap());
-    assert!(!Arc::ptr_eq(&first, &a.routed.page(0).unwrap()));
+    assert!(!Arc::ptr_eq(&first, &a.routed.page(0, false).unwrap()));
+}
+
+fn texts(page: &Page) -> Vec<String> {
+    page.records.iter().map(|record| format!("{}: {}", record.entry.number, record.summary)).collect()
+}
+
+#[test]
+fn a_folded_route_tells_moments_of_stories_and_alone_what_belongs_to_none() {
+    let config = "history: {path: history.db}\n\
+        sinks: {all: {file: {path: a}}, folded: {file: {path: b}}, ends: {file: {path: c}}, other: {file: {path: d}}}\n\
+        routes:\n\
+        - {sinks: [all], continue: true}\n\
+        - {match: {resources: [deployments], namespaces: [a]}, sinks: [folded], fold: true, continue: true}\n\
+        - {match: {namespaces: [b]}, sinks: [folded], fold: true, continue: true}\n\
+        - {sinks: [ends], fold: [trouble, closed], severity: warning, continue: true}\n\
+        - {match: {resources: [nodes]}, sinks: [other], fold: true}\n";
+    let world = World::new(&["a", "b", "c", "a", "b", "d"]);
+    let [all, folded, ends, other] = world.logs(["all", "folded", "ends", "other"], config);
+    let read = |log: &SinkLog, after| log.page(after, 50, usize::MAX).unwrap();
+    assert_eq!((numbers(&read(&all, 0)), read(&all, 0).through), (vec![1, 2, 3, 4, 5, 6], 6));
+    // Nobody knows yet to which stories the records belong.
+    assert_eq!((numbers(&read(&folded, 0)), read(&folded, 0).through), (vec![], 0));
+    world.tells(&[1, 3, 4, 6], json!([{"number": 3, "tells": "opened"}, {"number": 6, "tells": "closed"}]));
+    world.history.decide(Number(5));
+    let page = read(&folded, 0);
+    assert_eq!(page.through, 5);
+    let [alone, opened, later] = &page.records[..] else { panic!("{:?}", texts(&page)) };
+    // `c` has no route of its own: the story began in `a`.
+    assert_eq!(
+        [alone, opened, later].map(|record| (record.entry.number, record.story)),
+        [(2, None), (3, Some(1)), (5, None)]
+    );
+    world.history.decide(Number(6));
+    let last = &read(&folded, 5).records[0];
+    assert_eq!(&*last.summary, "Deployment a/cart: data.k \"1\" -> \"2\"; rolled out in 2m");
+    assert_eq!((&*last.subject, last.story), ("Deployment a/cart", Some(1)));
+    assert!(last.details.contains("k"), "{}", last.details);
+    let body: serde_json::Value = serde_json::from_slice(&last.body).unwrap();
+    assert_eq!((&body["change"], &body["tells"]), (&json!("story"), &json!("closed")));
+    assert_eq!((&body["story"]["id"], &body["began"]["number"]), (&json!(1), &json!(1)));
+    // The order is that of the story's object.
+    let order = |record: &Parcelled| (record.entry.object, record.entry.namespace);
+    assert_eq!(order(opened), order(last));
+    assert_eq!(numbers(&read(&ends, 0)), [2, 5, 6]);
+    let body: serde_json::Value = serde_json::from_slice(&read(&ends, 5).records[0].body).unwrap();
+    assert_eq!(body["severity"], "warning");
+    assert_eq!((numbers(&read(&other, 0)), read(&other, 0).through), (vec![], 6));
+    assert_eq!(numbers(&read(&all, 0)), [1, 2, 3, 4, 5, 6]);
 }

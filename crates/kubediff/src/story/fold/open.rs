@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::super::body::{self, Progress};
 use super::super::seen::{Part, Root, Seen, is_workload};
-use super::super::{Kind, Look, Pod, Story, Verdict};
+use super::super::{Kind, Look, Moment, Pod, Story, Verdict};
 use super::{REST, SOON};
 
 /// The most pods of a story that are told apart, and the most objects that make them.
@@ -68,6 +68,8 @@ impl Open {
             events: 0,
             ready: None,
             pods: Default::default(),
+            milestones: Vec::new(),
+            ended: None,
             next: None,
             revision: None,
             unseen: None,
@@ -77,6 +79,9 @@ impl Open {
             Self { story, memory: Memory { workloads: vec![workload], above, ..Memory::default() } };
         open.learn(seen, look)?;
         open.judge(seen.at);
+        if kind == Kind::Trouble {
+            open.story.reaches(Moment::Trouble, seen.number);
+        }
         if kind == Kind::Rollout {
             let before = look.object_before(seen.number)?;
             open.story.revision = before.as_ref().and_then(body::revision);
@@ -323,6 +328,23 @@ impl Open {
         self.story.last = self.story.last.max(seen.number);
         self.story.last_at = self.story.last_at.max(seen.at);
         self.judge(seen.at);
+        // Sinks get no Events.
+        if !matches!(seen.part, Part::Event) {
+            self.mark(seen.number);
+        }
+    }
+
+    /// Notes the moment that a record has made.
+    fn mark(&mut self, number: Number) {
+        if self.story.milestones.is_empty() {
+            self.story.reaches(Moment::Opened, number);
+        }
+        if matches!(self.story.verdict, Verdict::Failing | Verdict::Stuck) {
+            self.story.reaches(Moment::Trouble, number);
+        }
+        if self.story.done_at.is_some() {
+            self.story.reaches(Moment::Closed, number);
+        }
     }
 
     fn judge(&mut self, at: Timestamp) {
@@ -384,6 +406,7 @@ impl Open {
             self.story.verdict = if is_back { Verdict::RolledBack } else { Verdict::Superseded };
             self.story.next = Some(by);
             self.story.done_at = None;
+            self.story.reaches(Moment::Closed, by);
         }
     }
 }

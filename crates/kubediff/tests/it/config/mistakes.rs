@@ -585,3 +585,36 @@ sinks:
         "#]],
     );
 }
+
+#[test]
+fn a_folded_route_has_no_template_and_leads_to_no_envelopes() {
+    check(
+        "\
+sinks:
+  old: {webhook: {url: {env: URL}, format: arriqaaq-watch}}
+  log: stdout
+routes:
+- {sinks: [log], fold: [trouble, ended], continue: true}
+- {sinks: [log], fold: loud, continue: true}
+",
+        expect![[r#"
+            kubediff.yaml:5:34: routes[0].fold[1]: `ended` is not known here; there are `opened`, `trouble`, `closed`
+            kubediff.yaml:6:24: routes[1].fold: expected `true`, `false` or moments of stories: `[opened, trouble, closed]`, found a text
+        "#]],
+    );
+    check(
+        "\
+sinks:
+  old: {webhook: {url: {env: URL}, format: arriqaaq-watch}}
+  log: stdout
+routes:
+- sinks: [log, old]
+  fold: true
+  template: '{{ text }}'
+",
+        expect![[r#"
+            kubediff.yaml:5:16: routes[0].sinks[1]: the format of the sink `old` has no stories: `fold` cannot lead to it
+            kubediff.yaml:7:13: routes[0].template: stories have texts of their own: a route with `fold` has no template
+        "#]],
+    );
+}

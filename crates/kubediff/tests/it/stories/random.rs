@@ -6,8 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use fastrand::Rng;
-use kubediff::story::Fold;
-use kubediff_history::{Cluster, Filter, Folded, History, Number, Page, Reader, Settings, StoredStory};
+use kubediff::story::{Fold, Moment, Story};
+use kubediff_history::{
+    Cluster, Filter, Folded, History, Number, Page, Reader, Record, Settings, StoredStory,
+};
 use serde_json::json;
 
 use super::cast::{CONTROLLER, Cast, node, replica_set, running};
@@ -114,6 +116,49 @@ fn with_ends(path: &Path, random: &mut Rng) -> Stories {
     }
 }
 
+/// Reads the log record by record. No record gets a story after it was said to be decided, but for the beginning of a story whose
+/// effects come late. Each moment of a story is a record's own, and that record is no Event.
+fn is_decided(path: &Path, seed: u64) {
+    let mut reader = Reader::open(path).unwrap();
+    let (mut fold, mut stories) = (Fold::default(), BTreeMap::new());
+    let filter = Filter { events: true, gaps: true, ..Filter::default() };
+    let (mut decided, mut events) = (Number(0), BTreeSet::new());
+    loop {
+        let found = reader.records(&filter, &Page::oldest(1).after(fold.through())).unwrap();
+        let Some(record) = found.records.first() else { break };
+        if matches!(record, Record::Event(_)) {
+            events.insert(record.number());
+        }
+        fold.push(record, &mut reader).unwrap();
+        let folded = fold.changes();
+        for (number, story) in &folded.members {
+            assert!(
+                *number > decided || number == story,
+                "seed {seed}: #{number} of {story} after {decided}"
+            );
+        }
+        stories.extend(folded.stories.into_iter().map(|story| (story.id, story.content)));
+        assert!(fold.decided() >= decided || decided == Number(0), "seed {seed}: {decided}");
+        decided = fold.decided();
+    }
+    let mut told = BTreeMap::new();
+    for (id, content) in stories {
+        let story: Story = serde_json::from_value(content).unwrap();
+        for milestone in &story.milestones {
+            assert!(!events.contains(&milestone.number), "seed {seed}: {milestone:?}");
+            if let Some(other) = told.insert(milestone.number, id) {
+                // The first record of a story may be the end of another.
+                assert!(
+                    other == milestone.number || id == milestone.number,
+                    "seed {seed}: {milestone:?} of {id} and {other}"
+                );
+            }
+        }
+        let moments: Vec<Moment> = story.milestones.iter().map(|milestone| milestone.tells).collect();
+        assert!(moments.len() <= 4, "seed {seed}: {moments:?}");
+    }
+}
+
 fn stored(reader: &mut Reader) -> Stories {
     let members = reader.members(Number(0)..=Number(1_000_000)).unwrap();
     let ids: BTreeSet<Number> = members.values().copied().collect();
@@ -140,6 +185,7 @@ fn batches_and_ends_of_the_process_change_no_story() {
             .map(|number| (number, members.get(number), members_then.get(number)))
             .collect();
         assert!(differ.is_empty(), "seed {seed}: {differ:?}");
+        is_decided(&path, seed);
         // Of a story with one record nobody is told.
         let stories: BTreeMap<_, _> =
             stories.into_iter().filter(|(id, _)| members.contains_key(id)).collect();

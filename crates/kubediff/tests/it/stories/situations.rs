@@ -561,7 +561,7 @@ fn one_story_is_shown_with_its_records_and_as_json() {
         (
             &["log", "--fold", "-o", "json"],
             expect![[r#"
-                {"story":{"id":5,"kind":"scale","object":{"gvk":{"group":"apps","version":"v1","kind":"Deployment"},"resource":"deployments","namespace":"shop","name":"cart","uid":"d-cart"},"verdict":"ongoing","opened_at":"2026-03-01T14:01:00Z","last_at":"2026-03-01T14:01:00Z","last":7,"changes":2,"events":1,"ready":[2,3]}}
+                {"story":{"id":5,"kind":"scale","object":{"gvk":{"group":"apps","version":"v1","kind":"Deployment"},"resource":"deployments","namespace":"shop","name":"cart","uid":"d-cart"},"verdict":"ongoing","opened_at":"2026-03-01T14:01:00Z","last_at":"2026-03-01T14:01:00Z","last":7,"changes":2,"events":1,"ready":[2,3],"milestones":[{"number":6,"tells":"opened"}]}}
             "#]],
         ),
         (

@@ -1,0 +1,52 @@
+//! The records of folded routes: the moments of a story instead of the changes that belong to it.
+
+use kubediff_history::{ChangeRecord, Error, Number, Reader};
+
+use crate::story::{Moment, Story};
+
+/// A record on a folded route.
+pub(super) enum Folded {
+    /// It belongs to no story, and is told alone.
+    Alone,
+    /// It is a part of a story, which tells nothing of it.
+    Member,
+    /// It made a moment of a story.
+    Moment(Box<Told>),
+}
+
+/// A moment of a story, as the history has the story now.
+pub(super) struct Told {
+    pub(super) story: Story,
+    pub(super) tells: Moment,
+    /// The change that it began with, as long as the history has that.
+    pub(super) root: Option<Box<ChangeRecord>>,
+}
+
+impl Folded {
+    /// Looks a record up that has got its story.
+    pub(super) fn of(reader: &mut Reader, number: Number) -> Result<Self, Error> {
+        let member = reader.members(number..=number)?.remove(&number);
+        let Some(own) = story(reader, member.unwrap_or(number))? else { return Ok(Self::Alone) };
+        // The first record of a story may be the end of the one before.
+        let former = own.ended.filter(|_| own.id == number && own.moment(number).is_none());
+        let of = match former {
+            Some(former) => story(reader, former)?,
+            None => Some(own),
+        };
+        let told = of.and_then(|story| Some((story.moment(number)?, story)));
+        Ok(match (told, member) {
+            (Some((tells, story)), _) => {
+                let root = reader.version_of(story.id)?.and_then(|version| version.change);
+                Self::Moment(Box::new(Told { story, tells, root }))
+            }
+            (None, Some(_)) => Self::Member,
+            // Nothing has followed from it so far.
+            (None, None) => Self::Alone,
+        })
+    }
+}
+
+/// A story of a form that is not known is none.
+fn story(reader: &mut Reader, id: Number) -> Result<Option<Story>, Error> {
+    Ok(reader.story(id)?.and_then(|stored| serde_json::from_value(stored.content).ok()))
+}
