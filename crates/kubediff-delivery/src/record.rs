@@ -22,7 +22,7 @@ pub struct Record {
     pub details: Box<str>,
     /// The record, a JSON object.
     pub body: Bytes,
-    /// The story of which it tells a moment. A sink that can do so edits what it has said of the story.
+    /// The story of which it tells a milestone. A sink that can do so edits what it has said of the story.
     pub story: Option<u64>,
 }
 

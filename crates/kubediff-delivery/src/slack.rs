@@ -20,7 +20,7 @@ use threads::Threads;
 /// The address of the Web API.
 const API: &str = "https://slack.com/api/";
 
-/// The message of a story is edited for so long after its last moment.
+/// The message of a story is edited for so long after its last milestone.
 const STORY: Duration = Duration::from_secs(24 * 3600);
 
 /// Messages in a channel of Slack. Deliver with [`Policy::chat`](crate::Policy::chat): Slack takes about
@@ -168,7 +168,7 @@ impl Slack {
         if posted.ok { Ok(posted) } else { Err(judge(posted.error)) }
     }
 
-    /// The first moment of a story is a message. The next ones edit it, and are replies to it.
+    /// The first milestone of a story is a message. The next ones edit it, and are replies to it.
     async fn tell(&mut self, story: u64, parcel: &Parcel<'_>) -> Result<(), Answer> {
         let text = text(parcel);
         let message = match self.stories.of(story) {

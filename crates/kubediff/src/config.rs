@@ -30,7 +30,7 @@ pub use listen::{InvalidListen, Listen};
 pub use noise::{Hide, Ignore, NoiseSettings};
 pub use place::Place;
 pub use resource::{InvalidResource, ResourceName};
-pub use route::{Match, Moments, Route, Severity};
+pub use route::{Match, Milestones, Route, Severity};
 pub use run::SCHEMA;
 pub use secrets::SecretsSettings;
 pub use sink::{FileSettings, Format, Method, Sink, SlackSettings, StdoutSettings, WebhookSettings};

@@ -10,7 +10,7 @@ use crate::config::{Config, Match, Route, Severity};
 use crate::hide::secret::{Redacted, Secrets};
 use crate::model::path::{PathPattern, find};
 use crate::show::template::{InvalidTemplate, Template};
-use crate::story::Moment;
+use crate::story::MilestoneKind;
 
 /// The routes of a configuration: pure logic, without I/O.
 #[derive(Debug, Clone)]
@@ -32,8 +32,8 @@ pub struct Delivery<'a> {
     pub sink: &'a str,
     /// The place of the route in the configuration; the first one that named the sink.
     pub route: usize,
-    /// The moments of stories that it gets instead of changes; none if it gets changes.
-    pub fold: &'a [Moment],
+    /// The milestones of stories that it gets instead of changes; none if it gets changes.
+    pub fold: &'a [MilestoneKind],
     /// How much it matters.
     pub severity: Severity,
     /// The text for people.

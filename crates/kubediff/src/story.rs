@@ -54,7 +54,7 @@ pub struct Story {
     /// Its pods by their uids. Of more than 2,000, some are missing.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub pods: BTreeMap<String, Pod>,
-    /// The moments of it that are told, the earliest first.
+    /// The milestones of it that are told, the earliest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub milestones: Vec<Milestone>,
     /// The story that its beginning ended.
@@ -71,20 +71,20 @@ pub struct Story {
     pub unseen: Option<(Timestamp, Timestamp)>,
 }
 
-/// A moment of a story that is told on its own, with the record that made it.
+/// A milestone of a story that is told on its own, with the record that made it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Milestone {
     /// The record. That of a story's end may be the first of the next one.
     pub number: Number,
-    /// The kind of moment.
-    pub tells: Moment,
+    /// The kind of milestone.
+    pub tells: MilestoneKind,
 }
 
-/// A kind of moment. After `closed`, `trouble` and another `closed` may follow, once.
+/// A kind of milestone. After `closed`, `trouble` and another `closed` may follow, once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
-pub enum Moment {
+pub enum MilestoneKind {
     /// Something has followed from its beginning.
     Opened,
     /// It fails, or is stuck.
@@ -192,15 +192,17 @@ pub enum Trouble {
 }
 
 impl Story {
-    /// The moment that a record made.
-    pub fn moment(&self, number: Number) -> Option<Moment> {
+    /// The milestone that a record made.
+    pub fn milestone(&self, number: Number) -> Option<MilestoneKind> {
         self.milestones.iter().find(|milestone| milestone.number == number).map(|milestone| milestone.tells)
     }
 
-    /// Tells a moment once. A record has one moment, and the later one says more.
-    fn reaches(&mut self, tells: Moment, number: Number) {
+    /// Tells a milestone once. A record has one milestone, and the later one says more.
+    fn reaches(&mut self, tells: MilestoneKind, number: Number) {
         let is_told = match tells {
-            Moment::Closed => self.milestones.last().is_some_and(|last| last.tells == Moment::Closed),
+            MilestoneKind::Closed => {
+                self.milestones.last().is_some_and(|last| last.tells == MilestoneKind::Closed)
+            }
             _ => self.milestones.iter().any(|milestone| milestone.tells == tells),
         };
         if !is_told {

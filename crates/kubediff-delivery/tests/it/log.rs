@@ -55,7 +55,7 @@ impl Memory {
         (record.summary, record.details) = (summary.into(), details.into());
     }
 
-    /// Appends a moment of a story.
+    /// Appends a milestone of a story.
     pub(crate) fn tell(&self, story: u64, summary: &str, details: &str) {
         self.say(story, summary, details);
         self.records.lock().expect("no panic").last_mut().expect("a record").story = Some(story);

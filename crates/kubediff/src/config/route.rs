@@ -12,7 +12,7 @@ use super::value::Text;
 use crate::changes::change::{Origin, Verb};
 use crate::model::glob::Glob;
 use crate::model::path::PathPattern;
-use crate::story::Moment;
+use crate::story::MilestoneKind;
 
 /// Which changes go where. Routes are tried in their order, and the first that matches a change is the last that is
 /// tried, unless it says `continue: true`. A route without sinks drops what it matches.
@@ -28,11 +28,11 @@ pub struct Route {
     /// How much it matters.
     #[serde(default, skip_serializing_if = "is_info")]
     pub severity: Severity,
-    /// Whether a story is told instead of the changes that belong to it: `true`, or the moments that are told, `[trouble, closed]`. A
+    /// Whether a story is told instead of the changes that belong to it: `true`, or the milestones that are told, `[trouble, closed]`. A
     /// story matches with the change that it began with. A change of no story is told alone.
-    #[serde(default, skip_serializing_if = "Moments::is_empty")]
+    #[serde(default, skip_serializing_if = "Milestones::is_empty")]
     #[cfg_attr(test, schemars(with = "super::schema::Fold"))]
-    pub fold: Moments,
+    pub fold: Milestones,
     /// The text of messages, in the syntax of Jinja: `{{ text }}` is the usual one. There are `cluster`, `change`,
     /// `kind`, `group`, `version`, `resource`, `namespace`, `name`, `uid`, `summary`, `managers`, `paths`, `diff`,
     /// `source`, `observed_at`, `severity`, `labels`, `annotations`, `old` and `new`.
@@ -43,17 +43,17 @@ pub struct Route {
     pub goes_on: bool,
 }
 
-/// The moments of stories that a route tells; none for a route that tells changes.
+/// The milestones of stories that a route tells; none for a route that tells changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Moments(pub Vec<Moment>);
+pub struct Milestones(pub Vec<MilestoneKind>);
 
-impl Moments {
+impl Milestones {
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-impl<'de> Deserialize<'de> for Moments {
+impl<'de> Deserialize<'de> for Milestones {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(Switch)
     }
@@ -62,19 +62,19 @@ impl<'de> Deserialize<'de> for Moments {
 struct Switch;
 
 impl<'de> Visitor<'de> for Switch {
-    type Value = Moments;
+    type Value = Milestones;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("`true`, `false` or moments of stories: `[opened, trouble, closed]`")
+        f.write_str("`true`, `false` or milestones of stories: `[opened, trouble, closed]`")
     }
 
-    fn visit_bool<E>(self, is_on: bool) -> Result<Moments, E> {
-        let all = || vec![Moment::Opened, Moment::Trouble, Moment::Closed];
-        Ok(Moments(if is_on { all() } else { Vec::new() }))
+    fn visit_bool<E>(self, is_on: bool) -> Result<Milestones, E> {
+        let all = || vec![MilestoneKind::Opened, MilestoneKind::Trouble, MilestoneKind::Closed];
+        Ok(Milestones(if is_on { all() } else { Vec::new() }))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Moments, A::Error> {
-        Vec::deserialize(SeqAccessDeserializer::new(seq)).map(Moments)
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Milestones, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(seq)).map(Milestones)
     }
 }
 

@@ -46,7 +46,7 @@ pub(super) enum Verb {
     Recreated,
 }
 
-/// The moments of stories that are told: all of them, or these.
+/// The milestones of stories that are told: all of them, or these.
 #[derive(JsonSchema)]
 #[schemars(untagged)]
 #[expect(dead_code, reason = "it stands for a type with two forms")]
@@ -54,7 +54,7 @@ pub(super) enum Fold {
     /// All, or none.
     Switch(bool),
     /// These.
-    Moments(Vec<crate::story::Moment>),
+    Milestones(Vec<crate::story::MilestoneKind>),
 }
 
 /// How a change became known.

@@ -295,7 +295,7 @@ fn ends(file: &Path, lived: &[Person]) -> BTreeSet<u64> {
     ends.map(|line| line["story"]["id"].as_u64().unwrap()).collect()
 }
 
-/// A folded route tells each change alone, or as a part of a story, and each moment of a story once.
+/// A folded route tells each change alone, or as a part of a story, and each milestone of a story once.
 fn told_once(
     lines: &[Value],
     changes: &[ChangeRecord],
@@ -324,13 +324,13 @@ fn told_once(
             change.summary
         );
     }
-    for (id, moments) in &told {
+    for (id, milestones) in &told {
         let expected: Vec<String> = stories[&Number(*id)]
             .milestones
             .iter()
             .map(|it| format!("{:?}", it.tells).to_lowercase())
             .collect();
-        assert_eq!(*moments, expected, "story {id}: {:?}", stories[&Number(*id)].milestones);
+        assert_eq!(*milestones, expected, "story {id}: {:?}", stories[&Number(*id)].milestones);
     }
 }
 

@@ -232,7 +232,7 @@ impl Routed {
                 parcels.push((delivery.sink.to_owned(), parcelled));
             }
         }
-        if let Folded::Moment(told) = folded {
+        if let Folded::Milestone(told) = folded {
             let of_story = self.story(reader, change, &told)?;
             // A sink gets one message for a record.
             parcels.retain(|(sink, _)| !of_story.iter().any(|(other, _)| other == sink));
@@ -241,7 +241,7 @@ impl Routed {
         Ok(parcels)
     }
 
-    /// A moment of a story, for the sinks of the folded routes that match the change with which it began.
+    /// A milestone of a story, for the sinks of the folded routes that match the change with which it began.
     fn story(
         &self,
         reader: &mut Reader,

@@ -150,7 +150,7 @@ fn texts(page: &Page) -> Vec<String> {
 }
 
 #[test]
-fn a_folded_route_tells_moments_of_stories_and_alone_what_belongs_to_none() {
+fn k10_a_folded_route_tells_milestones_of_stories_and_alone_what_belongs_to_none() {
     let config = "history: {path: history.db}\n\
         sinks: {all: {file: {path: a}}, folded: {file: {path: b}}, ends: {file: {path: c}}, other: {file: {path: d}}}\n\
         routes:\n\

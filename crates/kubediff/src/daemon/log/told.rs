@@ -1,8 +1,8 @@
-//! The records of folded routes: the moments of a story instead of the changes that belong to it.
+//! The records of folded routes: the milestones of a story instead of the changes that belong to it.
 
 use kubediff_history::{ChangeRecord, Error, Number, Reader};
 
-use crate::story::{Moment, Story};
+use crate::story::{MilestoneKind, Story};
 
 /// A record on a folded route.
 pub(super) enum Folded {
@@ -10,14 +10,14 @@ pub(super) enum Folded {
     Alone,
     /// It is a part of a story, which tells nothing of it.
     Member,
-    /// It made a moment of a story.
-    Moment(Box<Told>),
+    /// It made a milestone of a story.
+    Milestone(Box<Told>),
 }
 
-/// A moment of a story, as the history has the story now.
+/// A milestone of a story, as the history has the story now.
 pub(super) struct Told {
     pub(super) story: Story,
-    pub(super) tells: Moment,
+    pub(super) tells: MilestoneKind,
     /// The change that it began with, as long as the history has that.
     pub(super) root: Option<Box<ChangeRecord>>,
 }
@@ -28,16 +28,16 @@ impl Folded {
         let member = reader.members(number..=number)?.remove(&number);
         let Some(own) = story(reader, member.unwrap_or(number))? else { return Ok(Self::Alone) };
         // The first record of a story may be the end of the one before.
-        let former = own.ended.filter(|_| own.id == number && own.moment(number).is_none());
+        let former = own.ended.filter(|_| own.id == number && own.milestone(number).is_none());
         let of = match former {
             Some(former) => story(reader, former)?,
             None => Some(own),
         };
-        let told = of.and_then(|story| Some((story.moment(number)?, story)));
+        let told = of.and_then(|story| Some((story.milestone(number)?, story)));
         Ok(match (told, member) {
             (Some((tells, story)), _) => {
                 let root = reader.version_of(story.id)?.and_then(|version| version.change);
-                Self::Moment(Box::new(Told { story, tells, root }))
+                Self::Milestone(Box::new(Told { story, tells, root }))
             }
             (None, Some(_)) => Self::Member,
             // Nothing has followed from it so far.

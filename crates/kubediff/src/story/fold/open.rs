@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::super::body::{self, Progress};
 use super::super::seen::{Part, Root, Seen, is_workload};
-use super::super::{Kind, Look, Moment, Pod, Story, Verdict};
+use super::super::{Kind, Look, MilestoneKind, Pod, Story, Verdict};
 use super::{REST, SOON};
 
 /// The most pods of a story that are told apart, and the most objects that make them.
@@ -80,7 +80,7 @@ impl Open {
         open.learn(seen, look)?;
         open.judge(seen.at);
         if kind == Kind::Trouble {
-            open.story.reaches(Moment::Trouble, seen.number);
+            open.story.reaches(MilestoneKind::Trouble, seen.number);
         }
         if kind == Kind::Rollout {
             let before = look.object_before(seen.number)?;
@@ -334,16 +334,16 @@ impl Open {
         }
     }
 
-    /// Notes the moment that a record has made.
+    /// Notes the milestone that a record has made.
     fn mark(&mut self, number: Number) {
         if self.story.milestones.is_empty() {
-            self.story.reaches(Moment::Opened, number);
+            self.story.reaches(MilestoneKind::Opened, number);
         }
         if matches!(self.story.verdict, Verdict::Failing | Verdict::Stuck) {
-            self.story.reaches(Moment::Trouble, number);
+            self.story.reaches(MilestoneKind::Trouble, number);
         }
         if self.story.done_at.is_some() {
-            self.story.reaches(Moment::Closed, number);
+            self.story.reaches(MilestoneKind::Closed, number);
         }
     }
 
@@ -406,7 +406,7 @@ impl Open {
             self.story.verdict = if is_back { Verdict::RolledBack } else { Verdict::Superseded };
             self.story.next = Some(by);
             self.story.done_at = None;
-            self.story.reaches(Moment::Closed, by);
+            self.story.reaches(MilestoneKind::Closed, by);
         }
     }
 }

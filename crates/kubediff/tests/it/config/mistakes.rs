@@ -599,7 +599,7 @@ routes:
 ",
         expect![[r#"
             kubediff.yaml:5:34: routes[0].fold[1]: `ended` is not known here; there are `opened`, `trouble`, `closed`
-            kubediff.yaml:6:24: routes[1].fold: expected `true`, `false` or moments of stories: `[opened, trouble, closed]`, found a text
+            kubediff.yaml:6:24: routes[1].fold: expected `true`, `false` or milestones of stories: `[opened, trouble, closed]`, found a text
         "#]],
     );
     check(

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use fastrand::Rng;
-use kubediff::story::{Fold, Moment, Story};
+use kubediff::story::{Fold, MilestoneKind, Story};
 use kubediff_history::{
     Cluster, Filter, Folded, History, Number, Page, Reader, Record, Settings, StoredStory,
 };
@@ -117,7 +117,7 @@ fn with_ends(path: &Path, random: &mut Rng) -> Stories {
 }
 
 /// Reads the log record by record. No record gets a story after it was said to be decided, but for the beginning of a story whose
-/// effects come late. Each moment of a story is a record's own, and that record is no Event.
+/// effects come late. Each milestone of a story is a record's own, and that record is no Event.
 fn is_decided(path: &Path, seed: u64) {
     let mut reader = Reader::open(path).unwrap();
     let (mut fold, mut stories) = (Fold::default(), BTreeMap::new());
@@ -154,8 +154,9 @@ fn is_decided(path: &Path, seed: u64) {
                 );
             }
         }
-        let moments: Vec<Moment> = story.milestones.iter().map(|milestone| milestone.tells).collect();
-        assert!(moments.len() <= 4, "seed {seed}: {moments:?}");
+        let milestones: Vec<MilestoneKind> =
+            story.milestones.iter().map(|milestone| milestone.tells).collect();
+        assert!(milestones.len() <= 4, "seed {seed}: {milestones:?}");
     }
 }
 
