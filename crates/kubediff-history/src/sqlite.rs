@@ -25,7 +25,7 @@ mod values;
 mod verify;
 mod write;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
@@ -69,6 +69,8 @@ pub struct Reader {
     connection: Connection,
     codec: Codec,
     lens: Lens,
+    /// When the server made objects, by their ids and first numbers: a few of those that a limit had to look at.
+    made: HashMap<(i64, i64), Option<Timestamp>>,
 }
 
 impl History {
@@ -292,7 +294,13 @@ impl Reader {
             Ok((Codec::new()?, cluster.name.unwrap_or(cluster.uid)))
         };
         let (codec, cluster) = opened().map_err(|fault| fault.at(path))?;
-        Ok(Self { path: path.to_owned(), connection, codec, lens: Lens { cluster, mask: None } })
+        Ok(Self {
+            path: path.to_owned(),
+            connection,
+            codec,
+            lens: Lens { cluster, mask: None, is_limited: false },
+            made: HashMap::new(),
+        })
     }
 
     /// From now on, records and versions are read without what the mask takes out.

@@ -42,9 +42,11 @@ pub struct ServerOptions {
     pub max_request_body: usize,
     /// How many requests of one HTTP/2 connection run at once.
     pub max_concurrent_streams: u32,
-    /// How long the head of a request may take, also the next one of an HTTP/1.1 connection: such a connection is closed that is idle so
+    /// How long a handshake, the head of a request and its body may take, each. An HTTP/1.1 connection is closed that is idle so
     /// long. `None` waits for ever, as clients of Kubernetes are used to.
     pub head_timeout: Option<Duration>,
+    /// How many connections may be open. A further one is closed at once. `None` for as many as there are.
+    pub max_connections: Option<usize>,
 }
 
 /// A server that has bound its port and does not answer yet: connections wait.
@@ -109,6 +111,7 @@ impl Default for ServerOptions {
             max_request_body: 3 << 20,
             max_concurrent_streams: 1000,
             head_timeout: None,
+            max_connections: None,
         }
     }
 }
@@ -165,7 +168,9 @@ async fn accept(gate: Arc<Gate>, state: Arc<ServerState>, options: ServerOptions
             tokio::time::sleep(AFTER_A_FAILURE).await;
             continue;
         };
-        state.connect(stream, peer, acceptor.clone(), &options, handler.clone());
+        if options.max_connections.is_none_or(|most| state.count.load(Ordering::Acquire) < most) {
+            state.connect(stream, peer, acceptor.clone(), &options, handler.clone());
+        }
     }
 }
 

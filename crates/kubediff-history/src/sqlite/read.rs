@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
+use serde_json::Value;
 
 use super::candidates::{Candidates, Named};
 use super::chosen::{Chosen, kinds};
@@ -36,6 +37,8 @@ pub(super) const HEAD: &str =
 pub(super) struct Lens {
     pub(super) cluster: String,
     pub(super) mask: Option<Arc<dyn Mask>>,
+    /// Whether views stand before the tables.
+    pub(super) is_limited: bool,
 }
 
 impl Lens {
@@ -113,6 +116,17 @@ impl VersionRow {
             key: details.key.map(Cow::into_owned),
             merged: details.merged,
         };
+        if verb == Verb::Recreated && lens.is_limited {
+            // The state before is that of another object, which may have been somebody else's.
+            record = ChangeRecord {
+                rv_before: None,
+                paths: Vec::new(),
+                diff: Value::Null,
+                summary: String::new(),
+                dropped: BTreeMap::new(),
+                ..record
+            };
+        }
         if let Some(mask) = lens.mask() {
             // The words about an object that came or went are of its content.
             let is_of_content = matches!(verb, Verb::Added | Verb::Deleted);

@@ -3,28 +3,27 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use jiff::{SignedDuration, Timestamp};
-use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use rusqlite::{Connection, Transaction, params};
 
 use super::Reader;
 use super::codec::Codec;
 use super::fault::Outcome;
 use super::names::{self, Table};
-use super::times::{first_since, time_of};
-use super::values::{id, number};
+use super::times::first_since;
+use super::values::id;
 use crate::error::Error;
 use crate::filter::KindName;
 use crate::record::Number;
 use crate::sight::{Right, Sight};
 
-/// Watches of two resources may be apart so far. Further apart, the order of records says which of two namespaces of one name an object was in.
+/// A record may be so far from the time of its object, by the clocks of the server and of this machine or because a watch was behind.
 const APART: SignedDuration = SignedDuration::from_mins(15);
 
-// Of a place, objects are seen that are first of the number `since` or a later one. One that came before may be a newcomer all the same. Where the
-// history does not know the namespace, only what exists is certain to be in the present one.
+// Of a place, objects are seen that are first of the number `since` or a later one. One that came before may be a newcomer all the same.
 const TABLES: &str = "
 CREATE TEMP TABLE seen_kinds (kind INTEGER PRIMARY KEY, family INTEGER NOT NULL);
 CREATE TEMP TABLE seen_places (
-    kind INTEGER, namespace INTEGER, family INTEGER NOT NULL, since INTEGER NOT NULL, is_unknown INTEGER NOT NULL,
+    kind INTEGER, namespace INTEGER, family INTEGER NOT NULL, since INTEGER NOT NULL,
     PRIMARY KEY (kind, namespace)
 ) WITHOUT ROWID;
 CREATE INDEX temp.seen_families ON seen_places (family, namespace);
@@ -33,14 +32,14 @@ CREATE TEMP TABLE seen_objects (object INTEGER PRIMARY KEY);
 CREATE TEMP TABLE seen_resources (resource TEXT, namespace TEXT, PRIMARY KEY (resource, namespace)) WITHOUT ROWID;
 CREATE TEMP VIEW objects AS SELECT * FROM main.objects AS o WHERE o.family IN (SELECT family FROM temp.seen_kinds)
     OR EXISTS (SELECT 1 FROM temp.seen_places AS p WHERE p.family = o.family AND p.namespace = o.namespace AND (
-        o.first >= p.since OR (p.is_unknown AND o.ended IS NULL) OR o.id IN (SELECT object FROM temp.seen_newcomers)))
+        o.first >= p.since OR o.id IN (SELECT object FROM temp.seen_newcomers)))
     OR o.id IN (SELECT object FROM temp.seen_objects);
 CREATE TEMP VIEW versions AS SELECT * FROM main.versions AS v WHERE v.kind IN (SELECT kind FROM temp.seen_kinds)
     OR EXISTS (SELECT 1 FROM temp.seen_places AS p WHERE p.kind = v.kind AND p.namespace = v.namespace AND (
         p.since = 0 OR EXISTS (SELECT 1 FROM temp.objects AS o WHERE o.id = v.object)))
     OR v.object IN (SELECT object FROM temp.seen_objects);
 CREATE TEMP VIEW kinds AS SELECT * FROM main.kinds AS k WHERE k.id IN (SELECT kind FROM temp.seen_kinds)
-    OR k.id IN (SELECT kind FROM temp.seen_places)
+    OR (k.id IN (SELECT kind FROM temp.seen_places) AND EXISTS (SELECT 1 FROM temp.objects AS o WHERE o.family = k.family))
     OR k.family IN (SELECT o.family FROM temp.seen_objects AS s JOIN main.objects AS o ON o.id = s.object);
 CREATE TEMP VIEW gaps AS SELECT * FROM main.gaps AS g WHERE g.resource IS NULL OR EXISTS (SELECT 1 FROM temp.seen_resources AS r
     WHERE r.resource = substr(g.resource, 1, instr(g.resource || '/', '/') - 1)
@@ -70,8 +69,11 @@ impl Reader {
             // The file system may be read-only.
             self.connection.pragma_update(None, "temp_store", "memory")?;
             let transaction = self.connection.unchecked_transaction()?;
-            limit(&transaction, &mut self.codec, sight)?;
-            Ok(transaction.commit()?)
+            let mut creations = Creations { codec: &mut self.codec, known: &mut self.made };
+            limit(&transaction, &mut creations, sight)?;
+            transaction.commit()?;
+            self.lens.is_limited = sight.is_some();
+            Ok(())
         };
         run().map_err(|fault: super::fault::Fault| fault.at(&self.path))
     }
@@ -137,7 +139,7 @@ pub(super) fn is_limited(connection: &Connection) -> Outcome<bool> {
     Ok(connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
 }
 
-fn limit(connection: &Transaction<'_>, codec: &mut Codec, sight: Option<&Sight>) -> Outcome<()> {
+fn limit(connection: &Transaction<'_>, creations: &mut Creations<'_>, sight: Option<&Sight>) -> Outcome<()> {
     let was_limited = is_limited(connection)?;
     let Some(sight) = sight else {
         if was_limited {
@@ -155,14 +157,14 @@ fn limit(connection: &Transaction<'_>, codec: &mut Codec, sight: Option<&Sight>)
     }
     let mut namespaces = Namespaces::default();
     for right in &sight.rights {
-        add(connection, codec, &mut namespaces, right)?;
+        add(connection, creations, &mut namespaces, right)?;
     }
     Ok(())
 }
 
 fn add(
     connection: &Connection,
-    codec: &mut Codec,
+    creations: &mut Creations<'_>,
     namespaces: &mut Namespaces,
     right: &Right,
 ) -> Outcome<()> {
@@ -180,7 +182,9 @@ fn add(
     let place = match &right.namespace {
         None => None,
         Some(name) => match names::find(connection, Table::Namespaces, name)? {
-            Some(namespace) => Some((namespace, namespaces.tenancy(connection, codec, namespace, name)?)),
+            Some(namespace) => {
+                Some((namespace, namespaces.since(connection, creations, namespace, right.since)?))
+            }
             // Nothing was ever in it.
             None => return Ok(()),
         },
@@ -191,17 +195,17 @@ fn add(
                 let sql = "INSERT OR IGNORE INTO temp.seen_kinds VALUES (?1, ?2)";
                 connection.prepare_cached(sql)?.execute([kind, family])?;
             }
-            (None, Some((namespace, Tenancy { since, is_unknown }))) => {
-                let sql = "INSERT OR IGNORE INTO temp.seen_places VALUES (?1, ?2, ?3, ?4, ?5)";
-                let row = params![kind, namespace, family, since, is_unknown];
+            (None, Some((namespace, since))) => {
+                let sql = "INSERT OR IGNORE INTO temp.seen_places VALUES (?1, ?2, ?3, ?4)";
+                let row = params![kind, namespace, family, since];
                 connection.prepare_cached(sql)?.execute(row)?;
             }
             (Some(name), place) => {
-                let (namespace, Tenancy { since, is_unknown }) = place.unwrap_or_default();
+                let (namespace, since) = place.unwrap_or_default();
                 let sql = "INSERT OR IGNORE INTO temp.seen_objects SELECT id FROM main.objects
-                           WHERE name = ?1 AND family = ?2 AND namespace = ?3 AND (first >= ?4 OR (?5 AND ended IS NULL)
+                           WHERE name = ?1 AND family = ?2 AND namespace = ?3 AND (first >= ?4
                                OR id IN (SELECT object FROM temp.seen_newcomers))";
-                let row = params![name, family, namespace, since, is_unknown];
+                let row = params![name, family, namespace, since];
                 connection.prepare_cached(sql)?.execute(row)?;
             }
         }
@@ -209,74 +213,76 @@ fn add(
     Ok(())
 }
 
-/// The objects of a name's present namespace: those that are first of a number or a later one, and newcomers.
-#[derive(Debug, Clone, Copy, Default)]
-struct Tenancy {
-    since: i64,
-    /// The history does not have the present namespace: only what exists is certain to be in it.
-    is_unknown: bool,
-}
-
-/// The tenancies that were found so far.
+/// The numbers from which on objects of a namespace are seen, as far as they were found.
 #[derive(Default)]
-struct Namespaces(HashMap<i64, Tenancy>);
+struct Namespaces(HashMap<i64, i64>);
 
 impl Namespaces {
-    fn tenancy(
+    fn since(
         &mut self,
         connection: &Connection,
-        codec: &mut Codec,
+        creations: &mut Creations<'_>,
         namespace: i64,
-        name: &str,
-    ) -> Outcome<Tenancy> {
+        made: Option<Timestamp>,
+    ) -> Outcome<i64> {
+        let Some(made) = made else { return Ok(0) };
         if let Some(known) = self.0.get(&namespace) {
             return Ok(*known);
         }
-        let found = tenancy(connection, codec, namespace, name)?;
-        self.0.insert(namespace, found);
-        Ok(found)
+        let since = since(connection, creations, namespace, made)?;
+        self.0.insert(namespace, since);
+        Ok(since)
     }
 }
 
-/// Rights in a namespace are rights of its present owner. A namespace of the same name before it was somebody else's.
-fn tenancy(connection: &Connection, codec: &mut Codec, namespace: i64, name: &str) -> Outcome<Tenancy> {
-    let those = "FROM main.objects WHERE name = ?1 AND namespace = 0
-                 AND family IN (SELECT family FROM main.kinds WHERE api_group = '' AND plural = 'namespaces')";
-    let present = format!("SELECT id, first {those} AND ended IS NULL ORDER BY first DESC LIMIT 1");
-    let present = connection.prepare_cached(&present)?;
-    let present = { present }.query_row([name], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
-    let Some((present, first)) = present else { return Ok(Tenancy { since: i64::MAX, is_unknown: true }) };
-    let former = format!("SELECT max(ended) {those} AND ended IS NOT NULL");
-    let former: Option<i64> = connection.prepare_cached(&former)?.query_row([name], |row| row.get(0))?;
-    let Some(former) = former else { return Ok(Tenancy::default()) };
-    let begin = around(connection, former, -APART)?.unwrap_or_default();
-    let end = around(connection, first, APART)?.unwrap_or(i64::MAX);
-    let made = created(connection, codec, present)?;
-    let between = "SELECT id, first FROM main.objects WHERE namespace = ?1 AND first >= ?2 AND first < ?3";
-    let between: Vec<(i64, i64)> = connection
-        .prepare_cached(between)?
-        .query_map([namespace, begin, end], |row| Ok((row.get(0)?, row.get(1)?)))?
+/// Rights in a namespace are rights of its present owner. A namespace of the same name before it was somebody else's. An object cannot
+/// outlive its namespace, so each one that is older than this one was in another.
+fn since(
+    connection: &Connection,
+    creations: &mut Creations<'_>,
+    namespace: i64,
+    made: Timestamp,
+) -> Outcome<i64> {
+    let around = |far: SignedDuration| first_since(connection, made.checked_add(far).unwrap_or(made)).map(id);
+    let (begin, end) = (around(-APART)?, around(APART)?);
+    let objects = "SELECT id, first, ended IS NULL FROM main.objects WHERE namespace = ?1 AND first >= ?2 AND first < ?3";
+    let objects: Vec<(i64, i64, bool)> = connection
+        .prepare_cached(objects)?
+        .query_map([namespace, begin, end], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
         .collect::<Result<_, _>>()?;
-    for (object, first) in between {
-        // The server's clock has seconds. Within one, the order of records decides.
-        let is_new = match (made, created(connection, codec, object)?) {
-            (Some(made), Some(created)) if made != created => created > made,
-            (Some(_), Some(_)) => first > former,
-            _ => false,
-        };
-        if is_new {
-            let sql = "INSERT OR IGNORE INTO temp.seen_newcomers VALUES (?1)";
-            connection.prepare_cached(sql)?.execute([object])?;
+    let mut insert = connection.prepare_cached("INSERT OR IGNORE INTO temp.seen_newcomers VALUES (?1)")?;
+    for (object, first, exists) in objects {
+        // Times of the server have seconds. Of an object that was made in that of its namespace and is gone, nobody knows in which of two
+        // it was.
+        let is_new = |created| created > made || (created == made && exists);
+        if creations.of(connection, (object, first))?.is_some_and(is_new) {
+            insert.execute([object])?;
         }
     }
-    Ok(Tenancy { since: end, is_unknown: false })
+    Ok(end)
 }
 
-/// The first number of a time that is so far from that of a record; `None` where no record is so late.
-fn around(connection: &Connection, of: i64, far: SignedDuration) -> Outcome<Option<i64>> {
-    let Some(at) = time_of(connection, number(of))? else { return Ok(None) };
-    let found = id(first_since(connection, at.checked_add(far).unwrap_or(at))?);
-    Ok(Some(found))
+/// The times at which the server made objects.
+struct Creations<'a> {
+    codec: &'a mut Codec,
+    known: &'a mut HashMap<(i64, i64), Option<Timestamp>>,
+}
+
+impl Creations<'_> {
+    /// The most objects that are remembered.
+    const MOST: usize = 100_000;
+
+    fn of(&mut self, connection: &Connection, object: (i64, i64)) -> Outcome<Option<Timestamp>> {
+        if let Some(known) = self.known.get(&object) {
+            return Ok(*known);
+        }
+        let created = created(connection, self.codec, object.0)?;
+        if self.known.len() >= Self::MOST {
+            self.known.clear();
+        }
+        self.known.insert(object, created);
+        Ok(created)
+    }
 }
 
 /// When the server made an object.

@@ -16,6 +16,7 @@ fn right(resource: &str, namespace: Option<&str>) -> Right {
     Right {
         resource: KindName { group: Some(group.to_owned()), resource: resource.to_owned() },
         namespace: namespace.map(str::to_owned),
+        since: None,
         name: None,
     }
 }
@@ -220,9 +221,10 @@ fn k9_a_limited_reader_answers_as_if_there_were_nothing_else() {
     }
 }
 
-/// The names of the pods that somebody with rights in the namespace alone sees.
-fn seen(reader: &mut Reader) -> BTreeSet<String> {
-    reader.limit(Some(&Sight { rights: vec![right("pods", Some("shop"))] })).unwrap();
+/// The names of the pods that somebody with rights in the namespace sees, which was made at a time.
+fn seen(reader: &mut Reader, since: i64) -> BTreeSet<String> {
+    let right = Right { since: Some(at(since)), ..right("pods", Some("shop")) };
+    reader.limit(Some(&Sight { rights: vec![right] })).unwrap();
     let mut names: BTreeSet<String> = BTreeSet::new();
     let everything = Filter { gaps: true, ..Filter::default() };
     for record in all(reader, &everything, 3) {
@@ -239,44 +241,43 @@ fn seen(reader: &mut Reader) -> BTreeSet<String> {
             assert!(known.contains(&version.object.uid));
         }
     }
+    assert_eq!(reader.kinds().unwrap().is_empty(), known.is_empty());
     known
 }
 
 #[test]
 fn k9_the_next_tenant_of_a_namespace_sees_nothing_of_the_former_one() {
     let folder = tempfile::tempdir().unwrap();
-    let mut log = Log { history: open(&folder.path().join("history.db")), rv: 0, clock: 0 };
+    let mut log = Log { history: open(&folder.path().join("history.db")), rv: 0, clock: 5 };
     let pod = |uid: &str| object("pods", Some("shop"), uid, uid);
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
     let mut reader = log.history.reader().unwrap();
     log.put(&pod("long gone"), Some(Verb::Added), 0);
     log.put(&pod("long gone"), Some(Verb::Deleted), 0);
-    log.put(&pod("first"), None, 0);
-    // The history does not know the namespace: an object that is gone may have been somebody else's.
-    assert_eq!(seen(&mut reader), names(&["first"]));
+    log.put(&pod("first"), None, 1);
     // A namespace without a former one has all of the history.
-    log.put(&namespace("shop", "one"), None, 0);
-    assert_eq!(seen(&mut reader), names(&["first", "long gone"]));
+    assert_eq!(seen(&mut reader, -1), names(&["first", "long gone"]));
+    assert_eq!(seen(&mut reader, 2), names(&[]));
     log.clock = 1_000;
-    log.put(&pod("first"), Some(Verb::Deleted), 0);
-    // Watches are apart: the new namespace's pod comes before it, and one of the former namespace after it.
+    log.put(&pod("first"), Some(Verb::Deleted), 1);
+    // Watches are apart: the new namespace's pod comes before one of the former namespace.
     log.put(&pod("early"), Some(Verb::Added), 1_001);
-    log.put(&namespace("shop", "one"), Some(Verb::Deleted), 0);
-    assert_eq!(seen(&mut reader), names(&["early"]), "while there is no namespace");
-    log.put(&namespace("shop", "two"), Some(Verb::Added), 1_000);
     log.put(&pod("late"), Some(Verb::Added), 998);
     log.put(&pod("late"), Some(Verb::Deleted), 998);
+    // Times have seconds: of these, one may be of either.
     log.put(&pod("at once"), Some(Verb::Added), 1_000);
-    assert_eq!(seen(&mut reader), names(&["early", "at once"]));
+    log.put(&pod("gone at once"), Some(Verb::Added), 1_000);
+    log.put(&pod("gone at once"), Some(Verb::Deleted), 1_000);
+    assert_eq!(seen(&mut reader, 1_000), names(&["early", "at once"]));
     log.clock = 100_000;
     log.put(&pod("later"), Some(Verb::Added), 99_999);
-    log.put(&pod("at once"), Some(Verb::Deleted), 1_000);
-    assert_eq!(seen(&mut reader), names(&["early", "at once", "later"]));
+    log.put(&pod("early"), Some(Verb::Deleted), 1_001);
+    assert_eq!(seen(&mut reader, 1_000), names(&["early", "at once", "later"]));
     // An object by its name is bound to the namespace, too; a right to all namespaces is not.
     for (name, namespace, expected) in
         [("first", Some("shop"), false), ("later", Some("shop"), true), ("first", None, false)]
     {
-        let right = Right { name: Some(name.to_owned()), ..right("pods", namespace) };
+        let right = Right { name: Some(name.to_owned()), since: Some(at(1_000)), ..right("pods", namespace) };
         reader.limit(Some(&Sight { rights: vec![right] })).unwrap();
         assert_eq!(
             reader.incarnations(&Scope::default()).unwrap().len() == 1,
@@ -285,5 +286,28 @@ fn k9_the_next_tenant_of_a_namespace_sees_nothing_of_the_former_one() {
         );
     }
     reader.limit(Some(&Sight { rights: vec![right("pods", None)] })).unwrap();
-    assert_eq!(reader.incarnations(&Scope::default()).unwrap().len(), 6);
+    assert_eq!(reader.incarnations(&Scope::default()).unwrap().len(), 7);
+}
+
+#[test]
+fn k9_a_recreated_object_says_nothing_of_the_one_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut log = Log { history: open(&folder.path().join("history.db")), rv: 0, clock: 10 };
+    log.put(&object("pods", Some("shop"), "cart", "former"), None, 0);
+    let present = object("pods", Some("shop"), "cart", "present");
+    log.clock = 50;
+    let number = log.put(&present, Some(Verb::Recreated), 45);
+    let mut reader = log.history.reader().unwrap();
+    let whole = reader.version_of(number).unwrap().unwrap().change.unwrap();
+    assert!(!whole.paths.is_empty() && !whole.diff.is_null(), "{whole:?}");
+    let right = Right { since: Some(at(40)), ..right("pods", Some("shop")) };
+    reader.limit(Some(&Sight { rights: vec![right] })).unwrap();
+    let limited = reader.version_of(number).unwrap().unwrap().change.unwrap();
+    let nothing = serde_json::Value::Null;
+    assert_eq!((&limited.diff, &*limited.summary, limited.paths.len()), (&nothing, "", 0));
+    assert_eq!((limited.rv_before, limited.object), (None, present));
+    let records = all(&mut reader, &Filter::default(), 10);
+    assert!(matches!(&records[..], [Record::Change(change)] if change.diff.is_null()), "{records:?}");
+    reader.limit(None).unwrap();
+    assert_eq!(reader.version_of(number).unwrap().unwrap().change.unwrap(), whole);
 }

@@ -27,15 +27,17 @@ use super::params::Params;
 use super::problem::Problem;
 use super::rights::Rights;
 use super::routes::{HTML, Routes, content, moved, refusal};
-use super::sessions::{Sessions, User};
+use super::sessions::{Pass, Sessions, User};
 use super::store::Store;
 use super::template::{Frame, render};
 use super::viewer::Viewer;
 use crate::config::{TlsFiles, WebSettings};
 use crate::text::terminal::{escape, say};
 
-/// How long the head of a request may take, and a connection may be idle.
-const HEAD: Duration = Duration::from_secs(60);
+/// How long a handshake, the head of a request and its body may take, and a connection may be idle.
+const HEAD: Duration = Duration::from_secs(20);
+/// Connections at once. A process may have 1,024 files open where nobody has raised that.
+const CONNECTIONS: usize = 400;
 /// How long an answer may take, but for a stream.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How often the files of the certificate are looked at.
@@ -78,7 +80,7 @@ pub(crate) struct Listener {
 
 struct Entrance {
     routes: Routes,
-    sessions: Sessions,
+    sessions: Arc<Sessions>,
     rights: Arc<Rights>,
     is_encrypted: bool,
 }
@@ -101,7 +103,7 @@ impl Listener {
         let store = Arc::new(Store::open(history, TimeZone::system(), None)?);
         let scheme = if is_encrypted { "https" } else { "http" };
         let entrance = Arc::new(Entrance {
-            sessions: Sessions::new(client.clone(), is_encrypted),
+            sessions: Arc::new(Sessions::new(client.clone(), is_encrypted)),
             rights: Arc::new(Rights::new(client, store.clone())),
             routes: Routes::new(store, scheme),
             is_encrypted,
@@ -138,6 +140,7 @@ async fn bind(
             max_request_body: 64 << 10,
             max_concurrent_streams: 100,
             head_timeout: Some(HEAD),
+            max_connections: Some(CONNECTIONS),
         };
         match free(address).await.and(Server::bind(options).await) {
             Ok(server) => {
@@ -176,7 +179,11 @@ impl Entrance {
         let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
         match path.as_str() {
             "/login" if is_read => return (login(&request, None), None),
-            "/login" => return (self.log_in(&request).await.unwrap_or_else(refused), None),
+            "/login" => {
+                let (response, user) =
+                    self.log_in(&request).await.unwrap_or_else(|problem| (refused(problem), None));
+                return (response, user);
+            }
             "/logout" if !is_read => return (self.log_out(&request).unwrap_or_else(refused), None),
             _ => {}
         }
@@ -184,8 +191,8 @@ impl Entrance {
             let problem = Problem::new(StatusCode::METHOD_NOT_ALLOWED, "The page answers GET alone");
             return (refused(problem.hint("Nothing can be changed here.")), None);
         }
-        let user = match self.user(&request).await {
-            Ok(Some(user)) => user,
+        let (user, pass) = match self.user(&request).await {
+            Ok(Some(found)) => found,
             Ok(None) if path.starts_with("/static/") => {
                 return (self.routes.answer(&request, &Viewer::Owner).await, None);
             }
@@ -207,7 +214,8 @@ impl Entrance {
             let problem = Problem::new(StatusCode::TOO_MANY_REQUESTS, "You ask too much at once");
             return (refused(problem.hint("Ask again when the other requests are answered.")), Some(user));
         };
-        let viewer = Viewer::User { user: user.clone(), rights: self.rights.clone() };
+        let (rights, sessions) = (self.rights.clone(), self.sessions.clone());
+        let viewer = Viewer::User { user: user.clone(), rights, sessions, pass };
         let answer = tokio::time::timeout(PATIENCE, self.routes.answer(&request, &viewer)).await;
         let late = |_| {
             let problem = Problem::new(StatusCode::GATEWAY_TIMEOUT, "The answer takes too long");
@@ -216,20 +224,24 @@ impl Entrance {
         (answer.unwrap_or_else(late), Some(user))
     }
 
-    /// The user of a request.
-    async fn user(&self, request: &Request<Bytes>) -> Result<Option<Arc<User>>, Problem> {
+    /// The user of a request, and why they are in.
+    async fn user(&self, request: &Request<Bytes>) -> Result<Option<(Arc<User>, Pass)>, Problem> {
         let sent = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
         if let Some(sent) = sent {
             let token = sent.split_once(' ').filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
+            let token = token.filter(|(_, token)| !token.trim().is_empty());
             return match token {
-                Some((_, token)) => self.sessions.of_token(token.trim()).await,
+                Some((_, token)) => {
+                    let user = self.sessions.of_token(token.trim()).await?;
+                    Ok(user.map(|user| (user, Pass::Token(token.trim().into()))))
+                }
                 None => Ok(None),
             };
         }
         Ok(self.sessions.of_cookie(request.headers()))
     }
 
-    async fn log_in(&self, request: &Request<Bytes>) -> Result<Response<Body>, Problem> {
+    async fn log_in(&self, request: &Request<Bytes>) -> Result<(Response<Body>, Option<Arc<User>>), Problem> {
         self.same_origin(request)?;
         let sent = Params::parse(&String::from_utf8_lossy(request.body()));
         let user = match sent.get("token") {
@@ -237,7 +249,8 @@ impl Entrance {
             None => None,
         };
         let Some(user) = user else {
-            return Ok(login(request, Some("The cluster does not know this token, or it has expired.")));
+            let fault = "The cluster does not know this token, or it has expired.";
+            return Ok((login(request, Some(fault)), None));
         };
         // An address of another site begins with two slashes. Browsers take a backslash for one, and leave out tabs and newlines.
         let is_here = |to: &&str| {
@@ -246,8 +259,9 @@ impl Entrance {
         };
         let to = sent.get("to").filter(is_here);
         let mut response = moved(to.unwrap_or("/"));
-        self.set_cookie(&mut response, self.sessions.enter(user).map_err(|_| no_random_numbers())?);
-        Ok(response)
+        let cookie = self.sessions.enter(user.clone()).map_err(|_| no_random_numbers())?;
+        self.set_cookie(&mut response, cookie);
+        Ok((response, Some(user)))
     }
 
     fn log_out(&self, request: &Request<Bytes>) -> Result<Response<Body>, Problem> {

@@ -108,7 +108,10 @@ impl Live {
                         ticks.tick().await;
                         let (params, after, is_html) =
                             (following.params.clone(), following.after, following.is_html);
-                        // Rights end while a stream goes on.
+                        // Sessions, tokens and rights end while a stream goes on.
+                        if !viewer.is_in().await.ok()? {
+                            return None;
+                        }
                         let seen = viewer.seen(&wanted).await.ok()?;
                         let part =
                             store.ask(seen, move |asked| news(asked, &params, after, is_html)).await.ok()?;

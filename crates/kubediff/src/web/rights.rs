@@ -8,12 +8,13 @@ use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use http::StatusCode;
+use jiff::Timestamp;
 use kube_client::Client;
 use kubediff_history::{KindName, Right, Sight};
 use serde_json::json;
 
 use super::problem::Problem;
-use super::review::review;
+use super::review::{namespaces, review};
 use super::sessions::{User, UserKey};
 use super::store::{Seen, Store};
 use super::wanted::Wanted;
@@ -34,6 +35,8 @@ const MOST_ANSWERS: usize = 200_000;
 type Known = (Option<Arc<Sight>>, Instant);
 
 type Places = BTreeMap<KindName, BTreeSet<Option<String>>>;
+/// When the server made each namespace.
+type Namespaces = HashMap<String, Timestamp>;
 
 /// The rights of users, from the API server.
 pub(super) struct Rights {
@@ -42,6 +45,9 @@ pub(super) struct Rights {
     answers: Mutex<HashMap<(UserKey, Asking), (bool, Instant)>>,
     sights: Mutex<HashMap<(UserKey, Wanted), Known>>,
     places: Mutex<Option<(Arc<Places>, Instant)>>,
+    namespaces: Mutex<Option<(Arc<Namespaces>, Instant)>>,
+    /// When the API server last said that somebody may do something.
+    allowed_at: Mutex<Instant>,
 }
 
 /// One question about a right.
@@ -59,7 +65,15 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Rights {
     pub(super) fn new(client: Client, store: Arc<Store>) -> Self {
-        Self { client, store, answers: Mutex::default(), sights: Mutex::default(), places: Mutex::default() }
+        Self {
+            client,
+            store,
+            answers: Mutex::default(),
+            sights: Mutex::default(),
+            places: Mutex::default(),
+            namespaces: Mutex::default(),
+            allowed_at: Mutex::new(Instant::now()),
+        }
     }
 
     /// The part of the history that a user may see; `None` for all of it.
@@ -106,9 +120,8 @@ impl Rights {
         }
         if pairs.len() > MOST_PAIRS {
             let detail = format!(
-                "Your rights are not those of the whole cluster, and the history has {} resources in namespaces: too many to ask \
-                 the API server for each of them.",
-                pairs.len()
+                "Your rights are not those of the whole cluster, and the history has more than {MOST_PAIRS} resources in namespaces: \
+                 too many to ask the API server for each of them."
             );
             let problem = Problem { detail, ..Problem::new(StatusCode::FORBIDDEN, "Choose a namespace") };
             return Err(problem.hint("Add ?ns=NAME to the address, or ns:NAME to the search."));
@@ -124,8 +137,12 @@ impl Rights {
                 && self.may(user, "get", resource, namespace.as_deref(), Some(name)).await?
             {
                 let (namespace, name) = (namespace.clone(), Some(name.clone()));
-                rights.push(Right { resource: resource.clone(), namespace, name });
+                rights.push(Right { resource: resource.clone(), namespace, name, since: None });
             }
+        }
+        if rights.iter().any(|right| right.namespace.is_some()) {
+            let namespaces = self.namespaces().await?;
+            rights = rights.into_iter().filter_map(|right| at_present(right, &namespaces)).collect();
         }
         Ok(Some(Sight { rights }))
     }
@@ -138,7 +155,7 @@ impl Rights {
     ) -> Result<Vec<Right>, Problem> {
         let reviews = all.into_iter().map(|(resource, namespace)| async move {
             let is_seen = self.may_see(user, &resource, namespace.as_deref(), None).await?;
-            Ok(is_seen.then_some(Right { resource, namespace, name: None }))
+            Ok(is_seen.then_some(Right { resource, namespace, name: None, since: None }))
         });
         let reviews: Vec<_> = reviews.collect();
         futures_util::stream::iter(reviews)
@@ -186,12 +203,31 @@ impl Rights {
         });
         let status = review(&self.client, "authorization.k8s.io", "SubjectAccessReview", &spec).await?;
         let is_allowed = status["allowed"] == true;
+        if is_allowed {
+            *lock(&self.allowed_at) = Instant::now();
+        }
         let mut answers = lock(&self.answers);
         if answers.len() >= MOST_ANSWERS {
             answers.clear();
         }
         answers.insert(key, (is_allowed, Instant::now()));
         Ok(is_allowed)
+    }
+
+    /// The namespaces of the cluster. A right in one of them was found before they were listed: so it is one in that namespace, and not in
+    /// another one of that name before it.
+    async fn namespaces(&self) -> Result<Arc<Namespaces>, Problem> {
+        let allowed_at = *lock(&self.allowed_at);
+        if let Some((namespaces, at)) = &*lock(&self.namespaces)
+            && at.elapsed() < SIGHT
+            && *at > allowed_at
+        {
+            return Ok(namespaces.clone());
+        }
+        let at = Instant::now();
+        let found = Arc::new(namespaces(&self.client).await?);
+        *lock(&self.namespaces) = Some((found.clone(), at));
+        Ok(found)
     }
 
     /// The resources and namespaces of the history.
@@ -206,4 +242,11 @@ impl Rights {
         *lock(&self.places) = Some((found.clone(), Instant::now()));
         Ok(found)
     }
+}
+
+/// A right in a namespace is one to objects of the present one. Without one it is none.
+fn at_present(right: Right, namespaces: &Namespaces) -> Option<Right> {
+    let Some(name) = &right.namespace else { return Some(right) };
+    let since = *namespaces.get(name)?;
+    Some(Right { since: Some(since), ..right })
 }

@@ -21,6 +21,8 @@ const TOKEN: Duration = Duration::from_secs(60);
 const SESSION: Duration = Duration::from_secs(8 * 60 * 60);
 /// Tokens, sessions and users that are remembered.
 const MOST: usize = 1_000;
+/// Sessions of one user. A further one ends the oldest.
+const SESSIONS: usize = 10;
 /// Requests and streams of one user at once.
 const REQUESTS: usize = 10;
 const STREAMS: usize = 4;
@@ -38,6 +40,15 @@ pub(super) struct User {
     pub(super) subject: Value,
     pub(super) requests: Arc<Semaphore>,
     pub(super) streams: Arc<Semaphore>,
+}
+
+/// The reason why a user is in.
+#[derive(Clone)]
+pub(super) enum Pass {
+    /// A session, by the hash of its cookie.
+    Session(UserKey),
+    /// A token, which is kept as long as a request or stream lasts.
+    Token(Arc<str>),
 }
 
 /// The requests and streams that one user may have at once.
@@ -112,22 +123,24 @@ impl Sessions {
     /// The cookie of a new session. The token is not kept.
     pub(super) fn enter(&self, user: Arc<User>) -> Result<String, getrandom::Error> {
         let cookie = token()?;
-        let mut state = self.lock();
-        state.sessions.push_back((hash(&cookie), user, Instant::now()));
-        if state.sessions.len() > MOST {
-            state.sessions.pop_front();
-        }
+        self.lock().enter(hash(&cookie), user);
         Ok(format!("{}={cookie}{}; Max-Age={}", self.cookie, self.attributes, SESSION.as_secs()))
     }
 
-    /// The user of a request with a cookie.
-    pub(super) fn of_cookie(&self, headers: &HeaderMap) -> Option<Arc<User>> {
-        let mut state = self.lock();
-        state.sessions.retain(|(.., at)| at.elapsed() < SESSION);
+    /// The user of a request with a cookie, and their session.
+    pub(super) fn of_cookie(&self, headers: &HeaderMap) -> Option<(Arc<User>, Pass)> {
         cookies(headers, self.cookie).find_map(|cookie| {
             let sent = hash(cookie);
-            state.sessions.iter().find(|(known, ..)| *known == sent).map(|(_, user, _)| user.clone())
+            Some((self.lock().of_session(sent)?, Pass::Session(sent)))
         })
+    }
+
+    /// Whether a user may still be in: their session has not ended, or the API server knows their token.
+    pub(super) async fn is_in(&self, pass: &Pass) -> Result<bool, Problem> {
+        match pass {
+            Pass::Session(session) => Ok(self.lock().of_session(*session).is_some()),
+            Pass::Token(token) => Ok(self.of_token(token).await?.is_some()),
+        }
     }
 
     /// Ends the session of a request.
@@ -142,6 +155,24 @@ impl Sessions {
 }
 
 impl State {
+    fn of_session(&mut self, cookie: UserKey) -> Option<Arc<User>> {
+        self.sessions.retain(|(.., at)| at.elapsed() < SESSION);
+        self.sessions.iter().find(|(known, ..)| *known == cookie).map(|(_, user, _)| user.clone())
+    }
+
+    fn enter(&mut self, cookie: UserKey, user: Arc<User>) {
+        let is_own = |(_, other, _): &(UserKey, Arc<User>, Instant)| other.name == user.name;
+        if self.sessions.iter().filter(|it| is_own(it)).count() >= SESSIONS
+            && let Some(oldest) = self.sessions.iter().position(is_own)
+        {
+            self.sessions.remove(oldest);
+        }
+        self.sessions.push_back((cookie, user, Instant::now()));
+        if self.sessions.len() > MOST {
+            self.sessions.pop_front();
+        }
+    }
+
     /// The user that the API server describes. Each token of a service account has an identity of its own among the details.
     fn user(&mut self, info: &Value) -> Arc<User> {
         let subject = json!({
@@ -171,5 +202,13 @@ mod tests {
         assert_ne!(one.key, other.key, "rights may depend on the token");
         let stranger = state.user(&info("joe", "1"));
         assert!(!Arc::ptr_eq(&one.requests, &stranger.requests));
+        // Many sessions of one user end none of another.
+        state.enter([200; 32], stranger);
+        for number in 0..50 {
+            state.enter([number; 32], if number % 2 == 0 { one.clone() } else { other.clone() });
+        }
+        assert_eq!(state.sessions.len(), SESSIONS + 1);
+        assert!(state.of_session([200; 32]).is_some() && state.of_session([49; 32]).is_some());
+        assert!(state.of_session([0; 32]).is_none());
     }
 }

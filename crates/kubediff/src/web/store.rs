@@ -1,5 +1,6 @@
 //! The history that the page reads, by several threads at once.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, TryLockError};
 use std::time::{Duration, Instant};
@@ -14,8 +15,9 @@ use super::problem::Problem;
 use crate::ask::Stories;
 use crate::history::mask::mask_again;
 
-/// Requests that read at once. Each reader has dictionaries in memory.
+/// Requests that read at once, and those of one user. Each reader has dictionaries in memory.
 const READERS: usize = 4;
+const OF_USER: usize = 2;
 /// A record that was seen so long ago is in the history by now.
 const SETTLED: SignedDuration = SignedDuration::from_secs(5);
 
@@ -37,6 +39,8 @@ pub(super) struct Store {
     now: Option<Timestamp>,
     idle: Mutex<Vec<Masked>>,
     room: Arc<Semaphore>,
+    /// The turns of users by their names.
+    turns: Mutex<HashMap<Arc<str>, Arc<Semaphore>>>,
     stories: RwLock<Option<Folded>>,
     /// Folds them from all records: it has no limit.
     folder: Mutex<Option<Masked>>,
@@ -129,6 +133,7 @@ impl Store {
             now,
             idle: Mutex::new(vec![first]),
             room: Arc::new(Semaphore::new(READERS)),
+            turns: Mutex::default(),
             stories: RwLock::new(None),
             folder: Mutex::new(None),
             identity,
@@ -142,11 +147,15 @@ impl Store {
         seen: Seen,
         question: impl FnOnce(&mut Asked<'_>) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
-        // The semaphore is never closed. A question goes on when nobody waits for it any more, and keeps its room.
+        // The semaphores are never closed. A question goes on when nobody waits for it any more, and keeps its room.
+        let turn = match seen.user.clone().map(|user| self.turn(user)) {
+            Some(turn) => turn.acquire_owned().await.ok(),
+            None => None,
+        };
         let room = self.room.clone().acquire_owned().await.ok();
         let store = self.clone();
         let answer = tokio::task::spawn_blocking(move || {
-            let _room = room;
+            let _room = (turn, room);
             store.is_the_same()?;
             let idle = || store.idle.lock().unwrap_or_else(PoisonError::into_inner);
             let known = idle().pop();
@@ -166,6 +175,13 @@ impl Store {
             )
             .hint("Report the message on its standard error."))
         })
+    }
+
+    /// The turns of a user: heavy questions of one leave readers to the others.
+    fn turn(&self, user: Arc<str>) -> Arc<Semaphore> {
+        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        turns.retain(|_, turns| turns.available_permits() < OF_USER || Arc::strong_count(turns) > 1);
+        turns.entry(user).or_insert_with(|| Arc::new(Semaphore::new(OF_USER))).clone()
     }
 
     /// Refuses to answer from another file than the one at the start.

@@ -7,7 +7,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::problem::Problem;
 use super::rights::Rights;
-use super::sessions::User;
+use super::sessions::{Pass, Sessions, User};
 use super::store::Seen;
 use super::wanted::Wanted;
 
@@ -17,7 +17,7 @@ pub(super) enum Viewer {
     /// It may read the file of the history, and so all of it.
     Owner,
     /// A user of the cluster, who sees what the cluster would show them.
-    User { user: Arc<User>, rights: Arc<Rights> },
+    User { user: Arc<User>, rights: Arc<Rights>, sessions: Arc<Sessions>, pass: Pass },
 }
 
 impl Viewer {
@@ -25,10 +25,18 @@ impl Viewer {
     pub(super) async fn seen(&self, wanted: &Wanted) -> Result<Seen, Problem> {
         match self {
             Self::Owner => Ok(Seen::default()),
-            Self::User { user, rights } => {
+            Self::User { user, rights, .. } => {
                 let sight = rights.sight(user, wanted).await?;
                 Ok(Seen { sight, user: Some(user.name.clone()) })
             }
+        }
+    }
+
+    /// Whether they may still be in.
+    pub(super) async fn is_in(&self) -> Result<bool, Problem> {
+        match self {
+            Self::Owner => Ok(true),
+            Self::User { sessions, pass, .. } => sessions.is_in(pass).await,
         }
     }
 

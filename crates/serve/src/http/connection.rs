@@ -60,7 +60,7 @@ impl Connection {
         match tls {
             None => self.answer(Box::new(TokioIo::new(stream)), handler).await,
             Some(acceptor) => {
-                if let Ok(stream) = acceptor.accept(stream).await {
+                if let Some(Ok(stream)) = within(self.head_timeout, acceptor.accept(stream)).await {
                     self.answer(Box::new(TokioIo::new(stream)), handler).await;
                 }
             }
@@ -76,13 +76,21 @@ impl Connection {
             builder.http2().timer(TokioTimer::new()).keep_alive_interval(limit);
         }
         builder.http2().max_send_buf_size(WRITE_BUFFER).max_concurrent_streams(max_concurrent_streams);
+        let begun = CancellationToken::new();
+        let first = begun.clone();
         let service = service_fn(move |incoming: http::Request<Incoming>| {
+            first.cancel();
             let (handler, info) = (handler.clone(), info.clone());
             async move {
                 let closed = info.closed.clone();
-                let answer = match request::collect(incoming, max_request_body).await {
-                    Ok(request) => handler(request, info).await,
-                    Err(refusal) => refusal,
+                let answer = match within(head_timeout, request::collect(incoming, max_request_body)).await {
+                    Some(Ok(request)) => handler(request, info).await,
+                    Some(Err(refusal)) => refusal,
+                    None => {
+                        // The rest of the body would be taken for the next request.
+                        info.close();
+                        return std::future::pending().await;
+                    }
                 };
                 if closed.is_cancelled() {
                     // After a close by the handler this response must not be sent.
@@ -92,13 +100,28 @@ impl Connection {
             }
         });
         let mut connection = pin!(builder.serve_connection_with_upgrades(stream, service));
+        // hyper waits without a limit for the bytes that show the version of HTTP.
+        let silent = async {
+            if within(head_timeout, begun.cancelled()).await.is_some() {
+                std::future::pending().await
+            }
+        };
         // An error ends this connection and nothing else.
         tokio::select! {
             biased;
             _ = connection.as_mut() => return,
+            () = silent => return,
             () = drain.cancelled() => connection.as_mut().graceful_shutdown(),
         }
         let _ = connection.await;
+    }
+}
+
+/// The outcome, if it comes within the limit.
+async fn within<F: Future>(limit: Option<Duration>, work: F) -> Option<F::Output> {
+    match limit {
+        Some(limit) => tokio::time::timeout(limit, work).await.ok(),
+        None => Some(work.await),
     }
 }
 

@@ -29,7 +29,9 @@ pub(in crate::web) fn moment(
     text: &str,
 ) -> Result<Timestamp, Problem> {
     if let Some(number) = text.strip_prefix('#').and_then(|number| number.parse().ok()) {
-        let at = asked.reader.time_of(Number(number))?;
+        // To others, a hidden record is as one that there is not.
+        let is_seen = !asked.reader.is_limited()? || asked.reader.version_of(Number(number))?.is_some();
+        let at = if is_seen { asked.reader.time_of(Number(number))? } else { None };
         return at.ok_or_else(|| Problem::missing(format!("There is no change {text}"), ""));
     }
     let at = time_of(text, &asked.now).map_err(|error| Problem::wrong(parameter, error.to_string()))?;
