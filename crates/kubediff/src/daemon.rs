@@ -127,8 +127,9 @@ pub async fn run(args: &ServeArgs) -> Result<(), ServeError> {
     let endpoint = Endpoint::open(&loaded).await?;
     let mut why = NOT_RUNNING;
     let mut former: Option<Loaded> = None;
+    let guests = web::Guests::default();
     loop {
-        match (serve(args, loaded.clone(), &endpoint, &mut control, why).await, former.take()) {
+        match (serve(args, loaded.clone(), &endpoint, &mut control, &guests, why).await, former.take()) {
             (Ok(None), _) => break,
             (Ok(Some(next)), _) => {
                 if next.config.listen != loaded.config.listen {
@@ -158,6 +159,7 @@ async fn serve(
     mut loaded: Loaded,
     endpoint: &Endpoint,
     control: &mut Control,
+    guests: &web::Guests,
     why: &'static str,
 ) -> Result<Option<Box<Loaded>>, ServeError> {
     let catalog = match catalog(args, endpoint, control).await? {
@@ -190,7 +192,7 @@ async fn serve(
     let page = match &config.web {
         Some(web) => {
             let client = follow.client().ok_or(ServeError::NoClient)?;
-            Some(web::Listener::open(web, loaded.folder(), path.clone(), client).await?)
+            Some(web::Listener::open(web, loaded.folder(), path.clone(), client, guests.clone()).await?)
         }
         None => None,
     };

@@ -29,3 +29,4 @@ pub use args::UiArgs;
 pub(crate) use listener::Listener;
 pub use listener::WebError;
 pub use server::{UiError, run};
+pub(crate) use sessions::Guests;

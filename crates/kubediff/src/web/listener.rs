@@ -27,7 +27,7 @@ use super::params::Params;
 use super::problem::Problem;
 use super::rights::Rights;
 use super::routes::{HTML, Routes, content, moved, refusal};
-use super::sessions::{Pass, Sessions, User};
+use super::sessions::{Guests, Pass, Sessions, User};
 use super::store::Store;
 use super::template::{Frame, render};
 use super::viewer::Viewer;
@@ -96,6 +96,7 @@ impl Listener {
         folder: &Path,
         history: PathBuf,
         client: Client,
+        guests: Guests,
     ) -> Result<Self, WebError> {
         let certificate = settings.tls.as_ref().map(|files| Certificate::read(files, folder)).transpose()?;
         let is_encrypted = certificate.is_some();
@@ -103,7 +104,7 @@ impl Listener {
         let store = Arc::new(Store::open(history, TimeZone::system(), None)?);
         let scheme = if is_encrypted { "https" } else { "http" };
         let entrance = Arc::new(Entrance {
-            sessions: Arc::new(Sessions::new(client.clone(), is_encrypted)),
+            sessions: Arc::new(Sessions::new(client.clone(), is_encrypted, guests)),
             rights: Arc::new(Rights::new(client, store.clone())),
             routes: Routes::new(store, scheme),
             is_encrypted,

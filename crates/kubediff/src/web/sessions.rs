@@ -64,6 +64,10 @@ impl Default for Limits {
     }
 }
 
+/// The sessions of a daemon, which last longer than one configuration.
+#[derive(Clone, Default)]
+pub(crate) struct Guests(Arc<Mutex<State>>);
+
 /// The users that are in.
 pub(super) struct Sessions {
     client: Client,
@@ -71,7 +75,7 @@ pub(super) struct Sessions {
     cookie: &'static str,
     attributes: &'static str,
     room: Semaphore,
-    state: Mutex<State>,
+    guests: Guests,
 }
 
 #[derive(Default)]
@@ -85,16 +89,16 @@ struct State {
 
 impl Sessions {
     /// Without TLS a browser would not send a cookie that asks for it.
-    pub(super) fn new(client: Client, is_encrypted: bool) -> Self {
+    pub(super) fn new(client: Client, is_encrypted: bool, guests: Guests) -> Self {
         let (cookie, attributes) = match is_encrypted {
             true => ("__Host-kubediff", "; Path=/; Secure; HttpOnly; SameSite=Strict"),
             false => ("kubediff", "; Path=/; HttpOnly; SameSite=Strict"),
         };
-        Self { client, cookie, attributes, room: Semaphore::new(REVIEWS), state: Mutex::default() }
+        Self { client, cookie, attributes, room: Semaphore::new(REVIEWS), guests }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.guests.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The user of a token; `None` for a token that the API server does not know.

@@ -396,7 +396,7 @@ async fn a_user_enters_with_a_token_and_nobody_without() {
     let Some(server) = control_plane::shared_or_skip(name) else { return };
     let admin = admin(server).await;
     let folder = tempfile::tempdir().unwrap();
-    let (daemon, page) = serve(server, folder.path()).await;
+    let (mut daemon, page) = serve(server, folder.path()).await;
     let sent = token(&admin, "enters").await;
     grant(&admin, "enters", None, json!({"apiGroups": ["*"], "resources": ["*"], "verbs": ["list", "get"]}))
         .await;
@@ -460,8 +460,25 @@ async fn a_user_enters_with_a_token_and_nobody_without() {
         "{status} {text}"
     );
     assert_eq!(nobody.ask(Request::post("/"), "").await.0, StatusCode::METHOD_NOT_ALLOWED);
+    // A configuration that is taken ends no session, and a logout ends the streams of its own.
+    let file = folder.path().join("kubediff.yaml");
+    let config = std::fs::read_to_string(&file)
+        .unwrap()
+        .replace("127.0.0.1:0", page.address.trim_start_matches("https://"));
+    std::fs::write(&file, format!("cluster: again\n{config}")).unwrap();
+    let again = tokio::task::spawn_blocking(move || {
+        daemon.note("watching");
+        daemon
+    });
+    let daemon = tokio::time::timeout(Duration::from_secs(60), again).await.unwrap().unwrap();
+    assert_eq!(nobody.ask(inside("/"), "").await.0, StatusCode::OK);
+    let live = inside("/v1/live").body(Body::from(Vec::new())).unwrap();
+    let live = nobody.0.send(live).await.unwrap();
+    assert_eq!(live.status(), StatusCode::OK);
     let out = Request::post("/logout").header("cookie", cookie).header("sec-fetch-site", "same-origin");
     assert_eq!(nobody.ask(out, "").await.0, StatusCode::SEE_OTHER);
+    let ended = tokio::time::timeout(Duration::from_secs(60), live.into_body().collect()).await;
+    ended.expect("the stream ends").unwrap();
     assert_eq!(nobody.ask(inside("/"), "").await.0, StatusCode::SEE_OTHER);
 
     tokio::task::spawn_blocking(move || drop(daemon)).await.unwrap();

@@ -12,7 +12,7 @@ use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use serve::http::{ConnectionInfo, Server, ServerOptions, Serving};
 use serve::{Body, full};
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 /// Answers `/forever` with a first chunk and no end, `/big` with 64 MiB, and everything else with its connection's number.
@@ -228,5 +228,37 @@ async fn a_body_over_the_limit_is_refused() {
     assert_eq!(answer.status(), StatusCode::PAYLOAD_TOO_LARGE);
     let status: serde_json::Value = serde_json::from_str(&text(Ok(answer)).await).unwrap();
     assert_eq!(status["message"], "Request entity too large: limit is 10");
+    serving.stop().await;
+}
+
+#[tokio::test]
+async fn a_connection_without_a_request_is_closed_and_only_so_many_are_open() {
+    let limit = Some(std::time::Duration::from_secs(1));
+    let serving =
+        start(ServerOptions { head_timeout: limit, max_connections: Some(3), ..ServerOptions::default() })
+            .await;
+    let mut silent = TcpStream::connect(serving.address()).await.unwrap();
+    let mut halved = TcpStream::connect(serving.address()).await.unwrap();
+    halved.write_all(b"POST / HTTP/1.1\r\ncontent-length: 9\r\n\r\nhalf").await.unwrap();
+    let mut preface = TcpStream::connect(serving.address()).await.unwrap();
+    preface.write_all(b"PRI * HTTP/2").await.unwrap();
+    // Until the server has taken the three.
+    let taken = async {
+        while serving.connections() < 3 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(10), taken).await.unwrap();
+    let mut more = TcpStream::connect(serving.address()).await.unwrap();
+    for closed in [&mut more, &mut silent, &mut halved, &mut preface] {
+        let mut answer = Vec::new();
+        let _ = closed.read_to_end(&mut answer).await;
+        assert!(answer.is_empty(), "{}", String::from_utf8_lossy(&answer));
+    }
+    while serving.connections() > 0 {
+        tokio::task::yield_now().await;
+    }
+    let mut sender = http1(serving.address()).await;
+    assert_eq!(text(sender.send_request(get("/")).await).await, "4 0");
     serving.stop().await;
 }
