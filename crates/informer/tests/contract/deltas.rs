@@ -102,7 +102,9 @@ async fn d1_a_deletion_at_the_version_that_the_cache_has_is_one() {
     let (server, _factory, informer) = live(&["shop/a"]).await;
     let mut changes = informer.changes().unwrap();
     until_synced(&mut changes).await;
-    let object = json!({ "metadata": { "name": "a", "namespace": "shop", "uid": "uid-101", "resourceVersion": "101" } });
+    let uid = informer.lister().get("shop/a").unwrap().unwrap().uid().to_string();
+    let object =
+        json!({ "metadata": { "name": "a", "namespace": "shop", "uid": uid, "resourceVersion": "101" } });
     server.send_line("pods", &format!("{}\n", json!({ "type": "DELETED", "object": object })));
     assert_eq!(short(&next(&mut changes).await), "delete shop/a@101");
     let key: ObjectKey = "shop/a".parse().unwrap();

@@ -10,8 +10,7 @@ use serde_json::json;
 
 use super::server::Server;
 use super::support::{
-    LONG, Recorder, builder, caught_up, config_maps, factory, labelled, live, nodes, pods, settle, soon,
-    started, until,
+    LONG, Recorder, builder, caught_up, config_maps, factory, live, nodes, pods, settle, soon, started, until,
 };
 
 #[tokio::test(start_paused = true)]
@@ -93,10 +92,11 @@ async fn f1_a_stopped_informer_is_replaced_by_a_new_one() {
 #[tokio::test(start_paused = true)]
 async fn f2_options_of_the_selection() {
     let server = Server::new();
-    server.put("pods", "shop/web", labelled("app", "web"));
-    server.put("pods", "shop/db", json!({}));
-    server.put("pods", "front/web", labelled("app", "web"));
-    server.put("pods", "back/web", labelled("app", "web"));
+    let web = json!({ "metadata": { "labels": { "app": "web" } }, "spec": { "nodeName": "node-1" } });
+    server.put("pods", "shop/web", web.clone());
+    server.put("pods", "shop/db", json!({ "spec": { "nodeName": "node-1" } }));
+    server.put("pods", "front/web", web.clone());
+    server.put("pods", "back/web", web);
     let factory = builder(&server)
         .tweak_list_options(|resource, query| {
             assert_eq!(*resource, ResourceType::of::<Pod>());

@@ -83,7 +83,8 @@ async fn h14_a_selector_hides_whether_an_object_was_deleted() {
         ("", "metadata.name=a,metadata.namespace=shop", DeleteReason::Observed),
     ] {
         let server = Server::new();
-        server.put("pods", "shop/a", labelled("app", "web"));
+        let on_node = json!({ "metadata": { "labels": { "app": "web" } }, "spec": { "nodeName": "node-1" } });
+        server.put("pods", "shop/a", on_node);
         let factory = factory(&server).with_labels(labels).unwrap().with_fields(fields).unwrap();
         let informer = started(&factory).await;
         let mut changes = informer.changes().unwrap();

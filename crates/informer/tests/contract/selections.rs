@@ -33,7 +33,11 @@ async fn f1_equal_selections_share_a_watch_however_they_are_written() {
     let server = Server::new();
     let factory = factory(&server);
     let labels = ["a=1,b=2", "b=2,a=1", " b == 2 , a in (1)", "a=1,b=2,a=1"];
-    let fields = ["c=3,d!=4", "d!=4 , c==3", "c=3,d!=4,"];
+    let fields = [
+        "spec.nodeName=c,status.phase!=d",
+        "status.phase!=d , spec.nodeName==c",
+        "spec.nodeName=c,status.phase!=d,",
+    ];
     let mut informers: Vec<Informer<Object>> = Vec::new();
     for labels in labels {
         for fields in fields {
@@ -50,7 +54,8 @@ async fn f1_equal_selections_share_a_watch_however_they_are_written() {
     until("the watch runs", || server.count("WATCH") > 0).await;
     assert_eq!((server.count("LIST"), server.count("WATCH")), (1, 1));
     let shown = format!("{:?}", informers[0]);
-    assert_eq!(shown, "Informer(pods.v1, all namespaces, labels a=1,b=2, fields c=3,d!=4)");
+    let selected = "labels a=1,b=2, fields spec.nodeName=c,status.phase!=d";
+    assert_eq!(shown, format!("Informer(pods.v1, all namespaces, {selected})"));
 }
 
 /// A malformed selector was sent, and came back as a 400.
@@ -103,7 +108,7 @@ async fn f2_namespaces_narrow_and_none_is_not_all() {
 #[tokio::test(start_paused = true)]
 async fn f7_without_namespaces_nothing_is_missing() {
     let server = Server::new();
-    server.deny_namespace("pods", "shop");
+    server.deny("pods/shop", 403, "Forbidden");
     let factory = factory(&server).in_namespace("shop");
     let informer = factory.informer_of::<Object>(pods());
     factory.start();
