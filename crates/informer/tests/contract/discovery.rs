@@ -239,7 +239,7 @@ impl Transport for Discoverable {
 async fn f11_an_informer_stays_with_its_version_while_that_is_served() {
     let server = Server::new();
     server.set_schema("apis/example.com/v1", "A");
-    server.put("pods", "shop/a", json!({}));
+    server.define("pods", "Pod");
     let documents = Arc::new(Mutex::new(aggregated()));
     let transport = Discoverable(server.clone(), documents.clone());
     let factory =

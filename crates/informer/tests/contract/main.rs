@@ -1,4 +1,4 @@
-//! The promises of the crate (docs/CONTRACT.md), against a server in memory that follows the test's script.
+//! The promises of the crate (docs/CONTRACT.md), against `testapi` without sockets, with faults by the test's script.
 
 #![allow(
     clippy::unwrap_used,

@@ -139,7 +139,7 @@ async fn f7_who_looks_at_all_namespaces_adds_none() {
 async fn f7_a_namespace_that_is_denied_leaves_the_others_alone() {
     let server = Server::new();
     let (_factory, informer, _registration, log) = of_shop(&server).await;
-    server.deny_namespace("pods", "front");
+    server.deny("pods/front", 403, "Forbidden");
     informer.add_namespace("front");
     until("it is denied", || matches!(informer.status(), Status::Denied { .. })).await;
     let version = server.put("pods", "shop/c", json!({}));
@@ -163,7 +163,6 @@ fn carts() -> ResourceType {
 #[tokio::test(start_paused = true)]
 async fn f7_custom_resources_come_and_go_with_their_definitions() {
     let server = Server::new();
-    server.deny("carts", 404, "NotFound");
     let factory = factory(&server);
     let informer = factory.informer_of::<DynamicObject>(carts());
     factory.start();
@@ -178,17 +177,17 @@ async fn f7_custom_resources_come_and_go_with_their_definitions() {
     let asked = server.log().len() - requests;
     assert!((10..=25).contains(&asked), "{asked} requests in ten minutes");
 
-    server.allow("carts");
+    server.define("carts", "Cart");
     server.put("carts", "shop/cart", json!({}));
     informer.wait_for_sync(LONG).await.unwrap();
     until("it is live", || matches!(informer.status(), Status::Live { .. })).await;
     assert_eq!(server.count("LIST /apis/example.com/v1/carts"), server.count("LIST"));
     // The definition goes, and its objects before it.
     server.delete("carts", "shop/cart");
-    server.deny("carts", 404, "NotFound");
+    server.undefine("carts");
     until("it is denied", || matches!(informer.status(), Status::Denied { .. })).await;
     assert_eq!(informer.len(), 0);
-    server.allow("carts");
+    server.define("carts", "Cart");
     server.put("carts", "shop/new", json!({}));
     // A caller that knows that it is back need not wait.
     informer.retry_now();
@@ -208,7 +207,7 @@ async fn settle_a_little() {
 async fn c5_f7_a_namespace_added_later_does_not_hold_the_version_back() {
     let server = Server::new();
     let (_factory, informer, _registration, _log) = of_shop(&server).await;
-    server.deny_namespace("pods", "front");
+    server.deny("pods/front", 403, "Forbidden");
     informer.add_namespace("front");
     until("it is denied", || matches!(informer.status(), Status::Denied { .. })).await;
     let version = ResourceVersion::new(&server.put("pods", "shop/c", json!({})).to_string());
@@ -220,12 +219,12 @@ async fn c5_f7_a_namespace_added_later_does_not_hold_the_version_back() {
 async fn w15_f7_a_flood_in_one_namespace_delays_no_retry_of_another() {
     let server = Server::new();
     let (_factory, informer, _registration, _log) = of_shop(&server).await;
-    server.deny_namespace("pods", "front");
+    server.deny("pods/front", 403, "Forbidden");
     informer.add_namespace("front");
     until("it is denied", || matches!(informer.status(), Status::Denied { .. })).await;
     server.flood("pods");
     server.end_watches("pods");
-    server.allow_namespaces("pods");
+    server.allow("pods/front");
     let requests = || server.log().iter().filter(|line| line.contains("front")).count();
     let denied = requests();
     // `until` would read some thousand events in each of its steps.
@@ -246,7 +245,7 @@ async fn f10_a_namespace_that_was_added_later_can_be_waited_for() {
     let (_factory, informer, _registration, _log) = of_shop(&server).await;
     let second = Duration::from_secs(1);
     assert!(informer.wait_for_namespace("front", second).await.unwrap_err().is_not_selected());
-    server.deny_namespace("pods", "front");
+    server.deny("pods/front", 403, "Forbidden");
     informer.add_namespace("front");
     let late = informer.wait_for_namespace("front", second).await.unwrap_err();
     assert!(late.is_timeout() && matches!(late.status(), Status::Denied { .. }), "{late}");
@@ -261,7 +260,7 @@ async fn f10_a_namespace_that_was_added_later_can_be_waited_for() {
     let waiting = informer.clone();
     let wait = tokio::spawn(async move { waiting.wait_for_namespace("front", LONG).await });
     settle().await;
-    server.allow_namespaces("pods");
+    server.allow("pods/front");
     informer.retry_now();
     wait.await.unwrap().unwrap();
     informer.at_least_in("front", &version, LONG).await.unwrap();

@@ -206,9 +206,8 @@ async fn s1_s5_the_request_of_a_streaming_list_which_is_then_the_watch() {
 
 #[tokio::test(start_paused = true)]
 async fn s6_a_server_that_refuses_streaming_lists_is_listed() {
-    let server = Server::new();
+    let server = Server::with(|options| options.serve.streaming_lists = false);
     server.put("pods", "shop/a", json!({}));
-    server.refuse_streaming_lists();
     let factory = builder(&server)
         .reflector(|reflector| reflector.streaming_list = StreamingListChoice::Always)
         .build()
@@ -487,10 +486,9 @@ async fn l1_the_size_of_a_page_and_the_name_of_the_program_can_be_set() {
 
 #[tokio::test(start_paused = true)]
 async fn s6_what_a_server_cannot_do_is_remembered_for_all_informers_and_tried_again_later() {
-    let server = Server::new();
+    let server = Server::with(|options| options.serve.streaming_lists = false);
     server.put("pods", "shop/a", json!({}));
     server.put("configmaps", "shop/b", json!({}));
-    server.refuse_streaming_lists();
     let factory = builder(&server)
         .reflector(|reflector| reflector.streaming_list = StreamingListChoice::Always)
         .build()
@@ -540,7 +538,7 @@ async fn s6_what_a_server_cannot_do_is_remembered_for_all_informers_and_tried_ag
 async fn w15_what_the_server_will_never_list_is_denied_and_asked_for_slowly() {
     let server = Server::new();
     server.deny("pods", 400, "BadRequest");
-    let factory = factory(&server).with_fields("no.such.field=x").unwrap();
+    let factory = factory(&server).with_fields("spec.nodeName=x").unwrap();
     let informer = factory.informer_of::<Object>(pods());
     factory.start();
     let begin = tokio::time::Instant::now();

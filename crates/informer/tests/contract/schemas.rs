@@ -25,7 +25,7 @@ fn server() -> Server {
     let server = Server::new();
     server.set_schema("api/v1", "A");
     server.set_schema("apis/apps/v1", "A");
-    server.put("pods", "shop/a", json!({}));
+    server.put("pods", "shop/a", json!({ "spec": "as written" }));
     server
 }
 
@@ -40,7 +40,7 @@ async fn l14_a_schema_that_changes_while_an_informer_runs_starts_one_list() {
     until("the schemas are known", || server.schema_questions() == 1).await;
     assert_eq!(server.count("LIST"), 1);
 
-    server.convert("pods", "shop/a", json!({ "spec": "a default" }));
+    server.convert("as written", "a default");
     server.set_schema("api/v1", "B");
     // As a server does with the watches of a definition that changes.
     advance(MINUTE).await;
@@ -171,7 +171,7 @@ async fn l14_p2_a_restart_lists_only_if_the_schema_has_changed_since_the_save() 
     };
     assert_eq!(run(1).await, ["add shop/a@101 initial", "synced"]);
     assert_eq!(run(0).await, ["add shop/a@101 initial", "synced"]);
-    server.convert("pods", "shop/a", json!({ "spec": "a default" }));
+    server.convert("as written", "a default");
     server.set_schema("api/v1", "B");
     let update = "update shop/a@101 -> shop/a@101";
     assert_eq!(run(1).await, ["add shop/a@101 initial", "synced", update]);

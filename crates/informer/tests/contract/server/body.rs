@@ -1,104 +1,84 @@
-//! Bodies as they come from a network: cut anywhere, and noticed when they are dropped.
+//! Bodies as they come from a network: cut anywhere, broken off, and with lines that no server would send.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use futures_util::stream::{self, BoxStream, StreamExt};
 use informer::transport::TransportError;
-use tokio::sync::{mpsc, watch};
 
-pub(crate) type Body = BoxStream<'static, Result<Bytes, TransportError>>;
-/// Lines of a watch; an error breaks the connection.
-pub(crate) type Lines = mpsc::UnboundedReceiver<Result<String, &'static str>>;
+pub(super) type Chunk = Result<Bytes, TransportError>;
+pub(super) type Body = BoxStream<'static, Chunk>;
 
-/// Counts as an open request for as long as it lives.
-pub(crate) struct Open(Arc<AtomicUsize>);
-
-impl Open {
-    pub(crate) fn new(count: &Arc<AtomicUsize>) -> Self {
-        count.fetch_add(1, Ordering::SeqCst);
-        Self(count.clone())
-    }
+pub(super) fn whole(text: impl Into<Bytes>) -> Body {
+    stream::iter([Ok(text.into())]).boxed()
 }
 
-impl Drop for Open {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::SeqCst);
-    }
-}
-
-/// A body in pieces of odd sizes.
-pub(crate) struct Chunks(Vec<Bytes>);
-
-impl Chunks {
-    pub(crate) fn of(mut bytes: &[u8], random: &mut fastrand::Rng) -> Self {
-        let mut chunks = Vec::new();
-        while !bytes.is_empty() {
-            let size = random.usize(1..=1_500).min(bytes.len());
-            let (chunk, rest) = bytes.split_at(size);
-            chunks.push(Bytes::copy_from_slice(chunk));
-            bytes = rest;
-        }
-        Self(chunks)
-    }
-
-    pub(crate) fn at_once(self, open: Open) -> Body {
-        stream::iter(self.0)
-            .map(move |chunk| {
-                let _ = &open;
-                Ok(chunk)
-            })
-            .boxed()
-    }
-
-    /// The second half only when it is let go.
-    pub(crate) fn held_in_the_middle(self, held: watch::Receiver<bool>, open: Open) -> Body {
-        let middle = self.0.len() / 2;
-        stream::iter(self.0.into_iter().enumerate())
-            .then(move |(at, chunk)| {
-                let _ = &open;
-                let mut held = held.clone();
-                async move {
-                    if at >= middle {
-                        let _ = held.wait_for(|held| !held).await;
-                    }
-                    Ok(chunk)
-                }
-            })
-            .boxed()
-    }
-}
-
-/// The lines of a watch, each cut somewhere, and sometimes two in one piece.
-pub(crate) fn cut_lines(lines: Lines, seed: u64, open: Open) -> Body {
-    let state = (lines, fastrand::Rng::with_seed(seed), Vec::new(), open);
-    stream::unfold(state, |(mut lines, mut random, mut rest, open)| async move {
-        if rest.is_empty() {
-            match lines.recv().await? {
-                Ok(line) => rest = line.into_bytes(),
-                Err(broken) => {
-                    let error = TransportError::new(broken, None);
-                    return Some((Err(error), (lines, random, rest, open)));
+/// The body in pieces of odd sizes.
+pub(super) fn cut(body: Body, seed: u64) -> Body {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let cut = move |chunk: Chunk| {
+        let mut pieces = Vec::new();
+        match chunk {
+            Ok(mut rest) => {
+                while !rest.is_empty() {
+                    pieces.push(Ok(rest.split_to(random.usize(1..=rest.len().min(1_500)))));
                 }
             }
+            broken => pieces.push(broken),
         }
-        if random.bool()
-            && let Ok(Ok(next)) = lines.try_recv()
-        {
-            rest.extend(next.into_bytes());
-        }
-        let left = rest.split_off(random.usize(1..=rest.len()));
-        Some((Ok(Bytes::from(rest)), (lines, random, left, open)))
-    })
-    .boxed()
+        stream::iter(pieces)
+    };
+    body.flat_map(cut).boxed()
 }
 
-/// The same line for ever.
-pub(crate) fn endless(line: String, open: Open) -> Body {
-    stream::repeat_with(move || {
-        let _ = &open;
-        Ok(Bytes::from(line.clone()))
-    })
-    .boxed()
+/// A running watch.
+pub(super) struct Watch {
+    pub(super) plural: String,
+    /// The rest; `None` once the watch is over.
+    rest: Option<Body>,
+    /// Sent, and not read yet.
+    sent: VecDeque<Chunk>,
+    reader: Option<Waker>,
+}
+
+impl Watch {
+    pub(super) fn new(plural: &str, body: Body) -> Self {
+        Self { plural: plural.to_owned(), rest: Some(body), sent: VecDeque::new(), reader: None }
+    }
+
+    pub(super) fn read(this: Arc<Mutex<Self>>) -> Body {
+        let next = move |context: &mut Context<'_>| {
+            let mut watch = this.lock().unwrap();
+            watch.reader = Some(context.waker().clone());
+            watch.send(context);
+            match watch.sent.pop_front() {
+                None if watch.rest.is_some() => Poll::Pending,
+                next => Poll::Ready(next),
+            }
+        };
+        stream::poll_fn(next).boxed()
+    }
+
+    /// Adds something after all that has happened so far. Without more, it is the end.
+    pub(super) fn add(&mut self, chunk: Option<Chunk>, more: bool) {
+        self.send(&mut Context::from_waker(Waker::noop()));
+        self.sent.extend(chunk);
+        self.rest.take_if(|_| !more);
+        if let Some(reader) = self.reader.take() {
+            reader.wake();
+        }
+    }
+
+    fn send(&mut self, context: &mut Context<'_>) {
+        while let Some(rest) = &mut self.rest
+            && let Poll::Ready(next) = rest.poll_next_unpin(context)
+        {
+            match next {
+                Some(chunk) => self.sent.push_back(chunk),
+                None => self.rest = None,
+            }
+        }
+    }
 }

@@ -1,90 +1,144 @@
-//! A small API server in memory: versioned collections that answer LIST and WATCH, and do what a test tells them to.
+//! An API server without a network, and what goes wrong on the way to it, as a test says: requests that are refused or held,
+//! responses that are cut, watches that break. Objects, their history, lists and watches are those of `testapi`.
 
 mod body;
-mod collection;
+mod request;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
-use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
+use bytes::Bytes;
+use futures_util::future::{BoxFuture, FutureExt, ready};
 use futures_util::stream::{self, StreamExt};
+use http_body_util::BodyExt;
 use informer::transport::{Response, Transport, TransportError};
 use serde_json::{Value, json};
+use testapi::{Api, ApiOptions, Gvr};
+use tokio::sync::watch;
 
-use body::{Chunks, Open};
-use collection::Collection;
+use body::{Body, Chunk, Watch};
+use request::Request;
 
 /// A handle; clones are the same server.
 #[derive(Clone)]
 pub(crate) struct Server(Arc<Inner>);
 
 struct Inner {
+    api: Api,
     state: Mutex<State>,
-    open: Arc<AtomicUsize>,
+    /// Collections whose requests wait, and such with [`HALFWAY`] whose lists wait in the middle.
+    held: watch::Sender<BTreeSet<String>>,
+    /// Open requests have clones.
+    open: Arc<()>,
 }
 
+const HALFWAY: &str = " halfway";
+
+#[derive(Default)]
 struct State {
-    version: u64,
     /// The minor version that `/version` says; `None` for no answer.
     minor: Option<u32>,
-    /// Whether watches with `sendInitialEvents` are served.
-    streaming_lists: bool,
-    collections: BTreeMap<String, Collection>,
-    log: Vec<String>,
-    user_agents: BTreeSet<String>,
-    /// Of the last request for objects.
-    accept: String,
-    chunks: fastrand::Rng,
+    /// By collection, as in `pods`, or by its part in a namespace, as in `pods/shop`.
+    denied: BTreeMap<String, (u16, Value)>,
+    floods: BTreeSet<String>,
+    /// A text of responses, and the one that they have in its place.
+    converted: Option<(String, String)>,
     /// Nobody can connect.
     away: bool,
     /// The hashes of schemas, by path as in `apis/apps/v1`, and how often they were asked for.
     schemas: BTreeMap<String, String>,
     schema_questions: usize,
-}
-
-/// A request, as far as the server looks at it.
-#[derive(Clone)]
-pub(crate) struct Request {
-    path: String,
-    plural: String,
-    namespace: Option<String>,
-    /// Of a single object.
-    name: Option<String>,
-    query: BTreeMap<String, String>,
-    only_metadata: bool,
-    user_agent: Option<String>,
+    watches: Vec<Arc<Mutex<Watch>>>,
+    log: Vec<String>,
+    user_agents: BTreeSet<String>,
+    accept: String,
 }
 
 impl Server {
+    /// The first write of the test is at version 101.
     pub(crate) fn new() -> Self {
-        Self(Arc::new(Inner {
-            state: Mutex::new(State {
-                version: 100,
-                minor: Some(36),
-                streaming_lists: true,
-                collections: BTreeMap::new(),
-                log: Vec::new(),
-                user_agents: BTreeSet::new(),
-                accept: String::new(),
-                chunks: fastrand::Rng::with_seed(7),
-                away: false,
-                schemas: BTreeMap::new(),
-                schema_questions: 0,
-            }),
-            open: Arc::default(),
-        }))
+        Self::with(|_| {})
+    }
+
+    pub(crate) fn with(change: impl FnOnce(&mut ApiOptions)) -> Self {
+        let mut options = ApiOptions::default();
+        options.history = usize::MAX;
+        // Longer than any test: watches end, and have bookmarks, when the test says so.
+        let never = Duration::from_secs(10 * 365 * 24 * 3600);
+        (options.serve.watch_timeout, options.serve.bookmark_period) = (never, never);
+        change(&mut options);
+        let state = State { minor: Some(36), ..State::default() };
+        let (api, state) = (Api::new(options), Mutex::new(state));
+        let server =
+            Self(Arc::new(Inner { api, state, held: watch::Sender::default(), open: Arc::default() }));
+        while server.version() < 100 {
+            server.happen_elsewhere();
+        }
+        server
     }
 
     /// Writes an object with these fields, and says at which version. The metadata is added.
-    pub(crate) fn put(&self, plural: &str, key: &str, fields: Value) -> u64 {
-        self.change(plural, |collection, version| collection.put(key, fields, version))
+    pub(crate) fn put(&self, plural: &str, key: &str, mut fields: Value) -> u64 {
+        let (namespace, name) = key.split_once('/').unwrap_or(("", key));
+        let metadata = &mut fields["metadata"];
+        metadata["name"] = name.into();
+        if !namespace.is_empty() {
+            metadata["namespace"] = namespace.into();
+        }
+        if plural == "pods" {
+            // Pods are marked before they go. Without a mark, a deletion would be two events.
+            metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
+        }
+        if let Ok(known) = self.0.api.get(&resource(plural), namespace, name) {
+            metadata["uid"] = known["metadata"]["uid"].clone();
+        }
+        self.0.api.load(&resource(plural), [fields]).unwrap();
+        self.version()
     }
 
-    /// Objects look different from now on, though nobody has written them.
-    pub(crate) fn convert(&self, plural: &str, key: &str, fields: Value) {
-        self.with(plural, |collection| collection.convert(key, fields));
+    pub(crate) fn put_many(&self, plural: &str, keys: impl IntoIterator<Item = String>) {
+        for key in keys {
+            self.put(plural, &key, json!({}));
+        }
+    }
+
+    pub(crate) fn delete(&self, plural: &str, key: &str) -> u64 {
+        let (namespace, name) = key.split_once('/').unwrap_or(("", key));
+        assert_eq!(self.0.api.delete(&resource(plural), namespace, name), Ok(None));
+        self.version()
+    }
+
+    fn happen_elsewhere(&self) {
+        let lease = json!({ "metadata": { "namespace": "kube-system", "name": "elsewhere" } });
+        self.0.api.load(&Gvr::new("coordination.k8s.io/v1", "leases"), [lease]).unwrap();
+    }
+
+    /// Serves a resource of the group `example.com` in two versions.
+    pub(crate) fn define(&self, plural: &str, kind: &str) {
+        let schema =
+            json!({ "openAPIV3Schema": { "type": "object", "x-kubernetes-preserve-unknown-fields": true } });
+        let version =
+            |name: &str| json!({ "name": name, "served": true, "storage": name == "v1", "schema": schema });
+        let definition = json!({
+            "metadata": { "name": format!("{plural}.example.com") },
+            "spec": {
+                "group": "example.com", "scope": "Namespaced", "versions": [version("v1"), version("v2")],
+                "names": { "plural": plural, "kind": kind },
+            },
+        });
+        self.0.api.create(&definitions(), definition).unwrap();
+    }
+
+    pub(crate) fn undefine(&self, plural: &str) {
+        // Its watches send all that has happened before they end.
+        self.tell(plural, || None, true);
+        self.0.api.delete(&definitions(), "", &format!("{plural}.example.com")).unwrap();
+    }
+
+    /// Objects look different from now on, though nobody has written them: one text is in place of another.
+    pub(crate) fn convert(&self, from: &str, to: &str) {
+        self.state().converted = Some((from.to_owned(), to.to_owned()));
     }
 
     /// The schemas of a group and version, by its path as in `apis/apps/v1`, have this hash from now on.
@@ -97,97 +151,66 @@ impl Server {
         self.state().schema_questions
     }
 
-    pub(crate) fn delete(&self, plural: &str, key: &str) -> u64 {
-        self.change(plural, |collection, version| collection.delete(key, version))
-    }
-
-    /// Many writes in one go.
-    pub(crate) fn put_many(&self, plural: &str, keys: impl IntoIterator<Item = String>) {
-        for key in keys {
-            self.put(plural, &key, json!({}));
-        }
-    }
-
     /// Ends all watches of a collection as servers do.
     pub(crate) fn end_watches(&self, plural: &str) {
-        self.with(plural, Collection::end_watches);
+        self.tell(plural, || None, false);
     }
 
     /// Breaks all watches of a collection off.
     pub(crate) fn break_watches(&self, plural: &str) {
-        self.with(plural, Collection::break_watches);
+        self.tell(plural, || Some(Err(TransportError::new("connection reset", None))), false);
     }
 
-    /// Forgets the history: watches end with 410, and those from before it are refused with it.
+    /// Forgets the history: watches of the collection end with 410, and new ones from before it are refused with it.
     pub(crate) fn expire(&self, plural: &str) {
-        let version = self.state().version;
-        self.with(plural, |collection| collection.expire(version));
+        let expired = json!({ "type": "ERROR", "object": status(410, "Expired") });
+        self.tell(plural, || Some(Ok(format!("{expired}\n").into())), false);
+        self.0.api.compact();
     }
 
     pub(crate) fn bookmark(&self, plural: &str) {
-        // Something happened elsewhere.
-        let version = {
-            let mut state = self.state();
-            state.version += 1;
-            state.version
-        };
-        self.with(plural, |collection| collection.bookmark(version));
+        self.happen_elsewhere();
+        self.send_line(plural, &self.bookmark_line());
     }
 
     /// Watches bring bookmarks without end from now on, and are always ready with the next.
     pub(crate) fn flood(&self, plural: &str) {
-        self.with(plural, |collection| collection.floods = true);
+        self.state().floods.insert(plural.to_owned());
     }
 
     /// Sends a line as it is to all watches.
     pub(crate) fn send_line(&self, plural: &str, line: &str) {
-        self.with(plural, |collection| collection.send_line(line));
+        self.tell(plural, || Some(Ok(line.to_owned().into())), true);
     }
 
-    /// Answers everything with this status; watches end.
-    pub(crate) fn deny(&self, plural: &str, code: u16, reason: &str) {
-        self.with(plural, |collection| {
-            collection.denied = Some((code, reason.to_owned()));
-            collection.end_watches();
-        });
+    /// Answers everything with this status; watches end. Of `pods/shop`, one namespace, they go on.
+    pub(crate) fn deny(&self, place: &str, code: u16, reason: &str) {
+        self.state().denied.insert(place.to_owned(), (code, status(code, reason)));
+        self.end_watches(place);
     }
 
-    pub(crate) fn allow(&self, plural: &str) {
-        self.with(plural, |collection| collection.denied = None);
-    }
-
-    /// Denies one namespace.
-    pub(crate) fn deny_namespace(&self, plural: &str, namespace: &str) {
-        self.with(plural, |collection| collection.denied_namespace = Some(namespace.to_owned()));
-    }
-
-    /// Denies no namespace any more.
-    pub(crate) fn allow_namespaces(&self, plural: &str) {
-        self.with(plural, |collection| collection.denied_namespace = None);
+    pub(crate) fn allow(&self, place: &str) {
+        self.state().denied.remove(place);
     }
 
     /// Leaves requests without an answer until they are released.
     pub(crate) fn hold(&self, plural: &str) {
-        self.with(plural, |collection| collection.held.send_replace(true));
+        self.0.held.send_modify(|held| _ = held.insert(plural.to_owned()));
     }
 
     /// Answers lists, but stops in the middle of them until they are released.
     pub(crate) fn hold_in_the_middle_of_lists(&self, plural: &str) {
-        self.with(plural, |collection| collection.held_in_the_middle.send_replace(true));
+        self.hold(&format!("{plural}{HALFWAY}"));
     }
 
     pub(crate) fn release(&self, plural: &str) {
-        self.with(plural, |collection| {
-            collection.held.send_replace(false);
-            collection.held_in_the_middle.send_replace(false);
-        });
+        self.0.held.send_modify(|held| held.retain(|it| it.trim_end_matches(HALFWAY) != plural));
     }
 
     /// Breaks all watches off, and lets nobody connect until [`Server::come_back`].
     pub(crate) fn go_away(&self) {
-        let mut state = self.state();
-        state.away = true;
-        state.collections.values_mut().for_each(Collection::break_watches);
+        self.state().away = true;
+        self.break_watches("");
     }
 
     pub(crate) fn come_back(&self) {
@@ -198,13 +221,9 @@ impl Server {
         self.state().minor = minor;
     }
 
-    pub(crate) fn refuse_streaming_lists(&self) {
-        self.state().streaming_lists = false;
-    }
-
     /// Requests that are open, answered or not.
     pub(crate) fn open(&self) -> usize {
-        self.0.open.load(Ordering::SeqCst)
+        Arc::strong_count(&self.0.open) - 1
     }
 
     /// The requests so far, as in `LIST /api/v1/pods`.
@@ -212,233 +231,170 @@ impl Server {
         self.state().log.clone()
     }
 
-    /// The senders of requests for objects.
+    pub(crate) fn count(&self, beginning: &str) -> usize {
+        self.state().log.iter().filter(|line| line.starts_with(beginning)).count()
+    }
+
+    /// The senders of requests.
     pub(crate) fn user_agents(&self) -> BTreeSet<String> {
         self.state().user_agents.clone()
     }
 
-    /// The `Accept` header of the last request for objects.
+    /// The `Accept` header of the last request.
     pub(crate) fn accepted(&self) -> String {
         self.state().accept.clone()
     }
 
-    pub(crate) fn count(&self, beginning: &str) -> usize {
-        self.log().iter().filter(|line| line.starts_with(beginning)).count()
-    }
-
     pub(crate) fn version(&self) -> u64 {
-        self.state().version
+        self.0.api.revision()
     }
 
     /// The content of a collection: keys with versions.
     pub(crate) fn content(&self, plural: &str) -> BTreeMap<String, String> {
-        let mut state = self.state();
-        state.collections.entry(plural.to_owned()).or_default().versions()
+        let collection = self.0.api.collection(&resource(plural)).unwrap();
+        let listing = collection.list(&Default::default(), None).now_or_never().unwrap().unwrap();
+        let key = |namespace: &str, name: &str| match namespace {
+            "" => name.to_owned(),
+            namespace => format!("{namespace}/{name}"),
+        };
+        let objects = listing.objects.iter();
+        objects.map(|it| (key(&it.namespace, &it.name), it.revision.to_string())).collect()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.state.lock().unwrap()
     }
 
-    fn with<R>(&self, plural: &str, change: impl FnOnce(&mut Collection) -> R) -> R {
-        change(self.state().collections.entry(plural.to_owned()).or_default())
+    fn bookmark_line(&self) -> String {
+        let object = json!({ "kind": "Pod", "metadata": { "resourceVersion": self.version().to_string() } });
+        format!("{}\n", json!({ "type": "BOOKMARK", "object": object }))
     }
 
-    fn change(&self, plural: &str, change: impl FnOnce(&mut Collection, u64)) -> u64 {
-        let mut state = self.state();
-        state.version += 1;
-        let version = state.version;
-        change(state.collections.entry(plural.to_owned()).or_default(), version);
-        version
-    }
-
-    fn schemas(&self) -> Result<Response, TransportError> {
-        let mut state = self.state();
-        state.schema_questions += 1;
-        if state.away {
-            return Err(TransportError::new("connection refused", None));
-        }
-        let document = |(path, hash): (&String, &String)| {
-            let url = format!("/openapi/v3/{path}?hash={hash}");
-            (path.clone(), json!({ "serverRelativeURL": url }))
-        };
-        let paths: serde_json::Map<_, _> = state.schemas.iter().map(document).collect();
-        let body = json!({ "paths": paths }).to_string();
-        Ok(response(200, stream::iter([Ok(body.into())]).boxed()))
-    }
-
-    fn answer(&self, request: &Request, open: Open) -> Response {
-        let mut state = self.state();
-        if request.path == "/version" {
-            let body = match state.minor {
-                Some(minor) => json!({ "major": "1", "minor": minor.to_string() }),
-                None => return response(503, stream::empty().boxed()),
-            };
-            return response(200, state.whole(&body, open));
-        }
-        let (version, streaming) = (state.version, state.streaming_lists);
-        let collection = state.collections.entry(request.plural.clone()).or_default();
-        let refused = collection.denied.clone().or_else(|| {
-            let namespace = collection.denied_namespace.as_ref()?;
-            (request.namespace.as_ref() == Some(namespace)).then(|| (403, "Forbidden".to_owned()))
-        });
-        let refused = refused
-            .or_else(|| (request.wants_initial_events() && !streaming).then(|| (422, "Invalid".to_owned())));
-        if let Some((code, reason)) = refused {
-            return response(code, state.whole(&status(code, &reason), open));
-        }
-        if let Some(key) = request.key() {
-            let (code, answer) = match collection.object(&key) {
-                Some(object) => (200, object.clone()),
-                None => (404, status(404, "NotFound")),
-            };
-            return response(code, state.whole(&answer, open));
-        }
-        if !request.is_watch() {
-            let list = collection.list(request, version);
-            let held = collection.held_in_the_middle.subscribe();
-            let chunks = Chunks::of(list.to_string().as_bytes(), &mut state.chunks);
-            return response(200, chunks.held_in_the_middle(held, open));
-        }
-        if collection.floods {
-            return response(200, body::endless(collection::bookmark(version), open));
-        }
-        match collection.watch(request, version) {
-            Ok(lines) => {
-                let seed = state.chunks.u64(..);
-                response(200, body::cut_lines(lines, seed, open))
+    /// Adds something to the watches of a collection, or to all; without more they end.
+    fn tell(&self, plural: &str, chunk: impl Fn() -> Option<Chunk>, more: bool) {
+        for watch in &self.state().watches {
+            let mut watch = watch.lock().unwrap();
+            if plural.is_empty() || watch.plural == plural {
+                watch.add(chunk(), more);
             }
-            Err(expired) => response(410, state.whole(&expired, open)),
         }
+    }
+
+    /// The answer that the test has, or that of the API.
+    async fn answer(&self, request: http::Request<Vec<u8>>, asked: &Request) -> http::Response<Body> {
+        let Request { plural, is_watch, .. } = asked;
+        if let Some(answer) = self.state().scripted(asked) {
+            return answer;
+        }
+        if *is_watch && self.state().floods.contains(plural) {
+            let line = self.bookmark_line();
+            return http::Response::new(stream::repeat_with(move || Ok(line.clone().into())).boxed());
+        }
+        let (head, body) = self.0.api.handle(request::plain(request)).await.into_parts();
+        if *is_watch {
+            let body = body.into_data_stream().map(|chunk| Ok(chunk.unwrap())).boxed();
+            let watch = Arc::new(Mutex::new(Watch::new(plural, body)));
+            let mut state = self.state();
+            // Nobody else has one that is over.
+            state.watches.retain(|watch| Arc::strong_count(watch) > 1);
+            state.watches.push(watch.clone());
+            return http::Response::from_parts(head, Watch::read(watch));
+        }
+        let mut text = String::from_utf8(body.collect().await.unwrap().to_bytes().into()).unwrap();
+        if let Some((from, to)) = &self.state().converted {
+            text = text.replace(from, to);
+        }
+        let mut text = Bytes::from(text);
+        let half = text.split_off(text.len() / 2);
+        let (mut held, halfway) = (self.0.held.subscribe(), format!("{plural}{HALFWAY}"));
+        let half = stream::once(async move {
+            let _ = held.wait_for(|held| !held.contains(&halfway)).await;
+            Ok(half)
+        });
+        http::Response::from_parts(head, body::whole(text).chain(half).boxed())
     }
 }
 
 impl State {
-    fn whole(&mut self, body: &Value, open: Open) -> body::Body {
-        Chunks::of(body.to_string().as_bytes(), &mut self.chunks).at_once(open)
+    /// Writes a request down, and says how many there are.
+    fn note(&mut self, request: &http::Request<Vec<u8>>, line: String) -> usize {
+        let header = |name: &str| Some(request.headers().get(name)?.to_str().unwrap().to_owned());
+        self.user_agents.extend(header("user-agent"));
+        self.accept = header("accept").unwrap_or_default();
+        // On a paused clock, a test that waits for ever lets years pass.
+        assert!(self.log.len() < 100_000, "a test waits in vain");
+        self.log.push(line);
+        self.log.len()
+    }
+
+    /// The answer that the test wants.
+    fn scripted(&self, asked: &Request) -> Option<http::Response<Body>> {
+        let (code, document) = if asked.plural == "version" {
+            let said = self.minor.map(|minor| json!({ "major": "1", "minor": minor.to_string() }));
+            said.map_or((503, Value::Null), |said| (200, said))
+        } else {
+            self.denied.get(&asked.plural).or_else(|| self.denied.get(&asked.place))?.clone()
+        };
+        let body = body::whole(document.to_string());
+        Some(http::Response::builder().status(code).body(body).unwrap())
+    }
+
+    /// The hashes of the schemas, as all informers together ask for them.
+    fn schemas(&mut self) -> Result<Response, TransportError> {
+        self.schema_questions += 1;
+        let entry = |(path, hash): (&String, &String)| {
+            (path.clone(), json!({ "serverRelativeURL": format!("/openapi/v3/{path}?hash={hash}") }))
+        };
+        let paths: serde_json::Map<_, _> = self.schemas.iter().map(entry).collect();
+        let (head, ()) = http::Response::new(()).into_parts();
+        let body = body::whole(json!({ "paths": paths }).to_string());
+        if self.away { Err(refused()) } else { Ok(Response { head, body }) }
     }
 }
 
 impl Transport for Server {
     fn send(&self, request: http::Request<Vec<u8>>) -> BoxFuture<'static, Result<Response, TransportError>> {
         if request.uri().path() == "/openapi/v3" {
-            return std::future::ready(self.schemas()).boxed();
+            return ready(self.state().schemas()).boxed();
         }
-        if let Some(accept) = request.headers().get("accept") {
-            self.state().accept = accept.to_str().unwrap().to_owned();
-        }
-        let request = Request::read(&request);
-        let open = Open::new(&self.0.open);
-        let mut held = {
-            let mut state = self.state();
-            // On a paused clock, a test that waits for ever lets years pass.
-            assert!(state.log.len() < 100_000, "a test waits in vain");
-            state.log.push(request.to_string());
-            state.user_agents.extend(request.user_agent.clone());
-            state.collections.entry(request.plural.clone()).or_default().held.subscribe()
-        };
-        let server = self.clone();
+        let asked = Request::read(&request);
+        let number = self.state().note(&request, asked.line.clone());
+        let (server, mut held, open) = (self.clone(), self.0.held.subscribe(), self.0.open.clone());
         async move {
-            let _ = held.wait_for(|held| !held).await;
+            let _ = held.wait_for(|held| !held.contains(&asked.plural)).await;
             if server.state().away {
-                return Err(TransportError::new("connection refused", None));
+                return Err(refused());
             }
-            Ok(server.answer(&request, open))
+            let (head, body) = server.answer(request, &asked).await.into_parts();
+            let body = body::cut(body, number as u64).inspect(move |_| _ = &open).boxed();
+            Ok(Response { head, body })
         }
         .boxed()
     }
 
     fn refresh_credentials(&self) -> BoxFuture<'static, Result<(), TransportError>> {
-        let server = self.clone();
-        async move {
-            server.state().log.push("REFRESH".to_owned());
-            Ok(())
-        }
-        .boxed()
+        self.state().log.push("REFRESH".to_owned());
+        ready(Ok(())).boxed()
     }
 }
 
-impl Request {
-    fn read(request: &http::Request<Vec<u8>>) -> Self {
-        let path = request.uri().path().to_owned();
-        let segments: Vec<_> = path.split('/').collect();
-        let (namespace, resource) = match segments.iter().position(|segment| *segment == "namespaces") {
-            Some(at) if at + 2 < segments.len() => (Some(segments[at + 1].to_owned()), at + 2),
-            // After `/api/v1`, or `/apis/group/version`.
-            _ => (None, if segments[1] == "apis" { 4 } else { 3 }),
-        };
-        let query = request.uri().query().unwrap_or_default();
-        let accept = request.headers().get("accept").map_or("", |accept| accept.to_str().unwrap());
-        Self {
-            plural: (*segments.get(resource).or(segments.last()).unwrap()).to_owned(),
-            name: segments.get(resource + 1).map(|name| decoded(name)),
-            namespace,
-            query: form_urlencoded::parse(query.as_bytes()).into_owned().collect(),
-            only_metadata: accept.contains("as=PartialObjectMetadata"),
-            user_agent: request.headers().get("user-agent").map(|name| name.to_str().unwrap().to_owned()),
-            path,
-        }
-    }
-
-    /// Of a single object.
-    fn key(&self) -> Option<String> {
-        let name = self.name.as_ref()?;
-        Some(self.namespace.as_ref().map_or(name.clone(), |namespace| format!("{namespace}/{name}")))
-    }
-
-    fn is_watch(&self) -> bool {
-        self.query.contains_key("watch")
-    }
-
-    fn wants_initial_events(&self) -> bool {
-        self.query.contains_key("sendInitialEvents")
-    }
-
-    fn version(&self) -> u64 {
-        self.query.get("resourceVersion").map_or(0, |version| version.parse().unwrap())
-    }
-
-    /// Whether an object is asked for; of selectors the server knows `key=value`.
-    fn selects(&self, object: &Value) -> bool {
-        let namespace = object["metadata"]["namespace"].as_str();
-        let labels = self.query.get("labelSelector").and_then(|selector| selector.split_once('='));
-        self.namespace.as_deref().is_none_or(|wanted| namespace == Some(wanted))
-            && labels.is_none_or(|(label, value)| object["metadata"]["labels"][label] == value)
-    }
+fn resource(plural: &str) -> Gvr {
+    let version = match plural {
+        "deployments" => "apps/v1",
+        "carts" => "example.com/v1",
+        _ => "v1",
+    };
+    Gvr::new(version, plural)
 }
 
-impl std::fmt::Display for Request {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let verb = if self.path == "/version" || self.name.is_some() {
-            "GET"
-        } else if self.is_watch() {
-            "WATCH"
-        } else {
-            "LIST"
-        };
-        write!(f, "{verb} {}", self.path)?;
-        for (name, value) in &self.query {
-            match name.as_str() {
-                "watch" => {}
-                "timeoutSeconds" => write!(f, " timeoutSeconds")?,
-                name => write!(f, " {name}={value}")?,
-            }
-        }
-        if self.only_metadata { write!(f, " (metadata)") } else { Ok(()) }
-    }
-}
-
-/// A segment of a path, in which `+` is a plus.
-fn decoded(segment: &str) -> String {
-    let segment = segment.replace('+', "%2B");
-    form_urlencoded::parse(segment.as_bytes()).map(|(name, _)| name.into_owned()).collect()
+fn definitions() -> Gvr {
+    Gvr::new("apiextensions.k8s.io/v1", "customresourcedefinitions")
 }
 
 pub(crate) fn status(code: u16, reason: &str) -> Value {
     json!({ "kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason, "message": reason })
 }
 
-fn response(code: u16, body: body::Body) -> Response {
-    let (head, ()) = http::Response::builder().status(code).body(()).unwrap().into_parts();
-    Response { head, body }
+fn refused() -> TransportError {
+    TransportError::new("connection refused", None)
 }
