@@ -161,7 +161,8 @@ impl Server {
         self.tell(plural, || Some(Err(TransportError::new("connection reset", None))), false);
     }
 
-    /// Forgets the history: watches of the collection end with 410, and new ones from before it are refused with it.
+    /// Forgets the history: watches of the collection end with 410, and new ones from before it are refused with it. The
+    /// history of other collections is gone too, though their watches go on.
     pub(crate) fn expire(&self, plural: &str) {
         let expired = json!({ "type": "ERROR", "object": status(410, "Expired") });
         self.tell(plural, || Some(Ok(format!("{expired}\n").into())), false);
@@ -183,7 +184,7 @@ impl Server {
         self.tell(plural, || Some(Ok(line.to_owned().into())), true);
     }
 
-    /// Answers everything with this status; watches end. Of `pods/shop`, one namespace, they go on.
+    /// Answers everything with this status, and ends watches; those of a single namespace, as in `pods/shop`, go on.
     pub(crate) fn deny(&self, place: &str, code: u16, reason: &str) {
         self.state().denied.insert(place.to_owned(), (code, status(code, reason)));
         self.end_watches(place);
@@ -295,7 +296,7 @@ impl Server {
             let body = body.into_data_stream().map(|chunk| Ok(chunk.unwrap())).boxed();
             let watch = Arc::new(Mutex::new(Watch::new(plural, body)));
             let mut state = self.state();
-            // Nobody else has one that is over.
+            // Its reader has the other handle of a watch.
             state.watches.retain(|watch| Arc::strong_count(watch) > 1);
             state.watches.push(watch.clone());
             return http::Response::from_parts(head, Watch::read(watch));
