@@ -28,7 +28,7 @@ use crate::tree::File;
 /// daemon), `/v1` and its layer of answers took 5,100; the page for a team,
 /// where each user sees what the cluster lets them see, 1,300; tags of answers 250. A change that deletes code lowers it; a change
 /// that raises it says why the capability is worth the lines.
-const BUDGET: usize = 151_700;
+const BUDGET: usize = 151_900;
 
 /// Generated files have a folder of this name. People neither review nor change them.
 const GENERATED: &str = "/generated/";
