@@ -89,7 +89,7 @@ pub struct Request {
     /// Whether it asks for a change of objects.
     pub writes: bool,
     /// The entries of the history when it left the program.
-    pub(crate) left: usize,
+    pub(crate) departed: usize,
 }
 
 /// A change of an object in the server.

@@ -12,7 +12,7 @@ use crate::history::{Instance, Seen};
 pub(crate) struct Process {
     pub(crate) instance: Instance,
     end: watch::Sender<Option<End>>,
-    /// The states that the server has sent, and that are not on their way yet.
+    /// The states in the answer that the server is making.
     sent: Mutex<Vec<Seen>>,
 }
 

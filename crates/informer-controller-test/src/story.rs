@@ -95,7 +95,8 @@ pub(crate) fn tell(
         let words = sentence(entry).unwrap_or_else(|| "the creation of an object of the start".to_owned());
         let _ = writeln!(story, "\nThe write to look at: {words}, at {:.3} s.", entry.at.as_secs_f64());
         if let Author::Program(instance) = entry.by {
-            let _ = write!(story, "{}", Unseen::of(history, number, left(history, number), instance).words());
+            let _ =
+                write!(story, "{}", Unseen::of(history, number, departed(history, number), instance).words());
         }
     }
     if let Some(last) = last {
@@ -255,11 +256,11 @@ fn is_short_wait(history: &History, number: usize) -> bool {
 }
 
 /// The entries of the history when a write left the program.
-fn left(history: &History, write: usize) -> usize {
+fn departed(history: &History, write: usize) -> usize {
     let Some(Entry { by, what: What::Changed(_), .. }) = history.entries.get(write) else { return write };
     // The answer is made right after the change.
     let answered = history.entries.iter().skip(write).find_map(|entry| match &entry.what {
-        What::Answered(request) if entry.by == *by && request.writes => Some(request.left),
+        What::Answered(request) if entry.by == *by && request.writes => Some(request.departed),
         _ => None,
     });
     answered.unwrap_or(write)

@@ -44,7 +44,7 @@ const GIVES_UP: Duration = Duration::from_secs(1);
 struct Words {
     line: String,
     /// The entries of the history when it left the program.
-    left: usize,
+    departed: usize,
 }
 
 impl fmt::Display for Words {
@@ -72,14 +72,14 @@ impl Wire {
             return Err(Lost);
         }
         self.process.lives().await;
-        let left = self.cluster.state().history.entries.len();
+        let departed = self.cluster.state().history.entries.len();
         self.cluster.latency().await;
         self.process.lives().await;
         let request = readable(request);
         let answer = if *request.method() == Method::GET {
-            self.read(request, left).await?
+            self.read(request, departed).await?
         } else {
-            self.write(request, left).await?
+            self.write(request, departed).await?
         };
         let sent = self.process.sent();
         self.cluster.latency().await;
@@ -88,8 +88,8 @@ impl Wire {
         Ok(answer)
     }
 
-    async fn read(&self, request: Request<Bytes>, left: usize) -> Result<Response<Body>, Lost> {
-        let words = words(&request, left);
+    async fn read(&self, request: Request<Bytes>, departed: usize) -> Result<Response<Body>, Lost> {
+        let words = words(&request, departed);
         let (parts, body) = request.into_parts();
         let Route::Resource(asked) = serve::route(&parts.uri) else {
             let answer = match parts.uri.path().starts_with("/openapi/") {
@@ -164,8 +164,8 @@ impl Wire {
         Response::from_parts(head, StreamBody::new(frames).boxed_unsync())
     }
 
-    async fn write(&self, request: Request<Bytes>, left: usize) -> Result<Response<Body>, Lost> {
-        let words = words(&request, left);
+    async fn write(&self, request: Request<Bytes>, departed: usize) -> Result<Response<Body>, Lost> {
+        let words = words(&request, departed);
         if !is_write(&request) {
             let answer = self.cluster.api.handle(request).await;
             self.note(words, Some(&answer), false);
@@ -227,10 +227,10 @@ impl Wire {
     }
 
     fn note(&self, words: Words, answer: Option<&Response<Body>>, writes: bool) {
-        let Words { line, left } = words;
+        let Words { line, departed } = words;
         let (at, by) = (self.cluster.now(), self.process.instance);
         let status = answer.map(|answer| answer.status().as_u16());
-        let request = history::Request { at, by, line, status, writes, left };
+        let request = history::Request { at, by, line, status, writes, departed };
         self.cluster.note(Author::Program(by), What::Answered(request));
     }
 
@@ -306,10 +306,10 @@ fn readable(mut request: Request<Bytes>) -> Request<Bytes> {
 }
 
 /// `PATCH /api/v1/namespaces/shop/secrets/a?fieldManager=x`
-fn words(request: &Request<Bytes>, left: usize) -> Words {
+fn words(request: &Request<Bytes>, departed: usize) -> Words {
     let line =
         format!("{} {}", request.method(), request.uri().path_and_query().map_or("/", |path| path.as_str()));
-    Words { line, left }
+    Words { line, departed }
 }
 
 /// Whether a request changes objects: questions about permissions are sent as POST, too.

@@ -140,19 +140,24 @@ impl Slack {
             };
         };
         let posted = self.call("chat.postMessage", token, &message(Some(channel), thread, text)).await?;
+        if !posted.ok {
+            return Err(judge(posted.error));
+        }
         self.channel = posted.channel;
         Ok(posted.ts)
     }
 
-    /// Replaces the text of a message by [`chat.update`](https://docs.slack.dev/reference/methods/chat.update). Returns whether it exists.
+    /// Replaces the text of a message by [`chat.update`](https://docs.slack.dev/reference/methods/chat.update). Returns whether Slack allows
+    /// it: the message may be deleted. A new message then shows whether the sink is well.
     async fn edit(&self, ts: &str, text: &str) -> Result<bool, Answer> {
         let (Target::Bot { token, .. }, Some(channel)) = (&self.target, &self.channel) else {
             return Ok(false);
         };
-        match self.call("chat.update", token, &json!({ "channel": channel, "ts": ts, "text": text })).await {
-            Ok(_) => Ok(true),
-            Err(Answer::Refused { reason }) if UNEDITABLE.contains(&&*reason) => Ok(false),
-            Err(answer) => Err(answer),
+        let edited =
+            self.call("chat.update", token, &json!({ "channel": channel, "ts": ts, "text": text })).await?;
+        match judge(edited.error) {
+            busy @ Answer::Busy { .. } if !edited.ok => Err(busy),
+            _ => Ok(edited.ok),
         }
     }
 
@@ -164,8 +169,7 @@ impl Slack {
             Answer::Accepted => {}
             other => return Err(other),
         }
-        let posted: Posted = response.json().await.map_err(client::unavailable)?;
-        if posted.ok { Ok(posted) } else { Err(judge(posted.error)) }
+        response.json().await.map_err(client::unavailable)
     }
 
     /// The first milestone of a story is a message. The next ones edit it, and are replies to it.
@@ -220,9 +224,6 @@ fn message<'a>(channel: Option<&'a str>, thread: Option<&'a str>, text: &'a str)
     Message { channel, thread_ts: thread, text, unfurl_links: false, unfurl_media: false }
 }
 
-/// Reasons why a message cannot be edited: somebody has deleted it, or Slack or the workspace allows no more edits.
-const UNEDITABLE: [&str; 3] = ["message_not_found", "cant_update_message", "edit_window_closed"];
-
 /// The meaning of an error of the Web API. Its names are those of `chat.postMessage` and `chat.update`.
 fn judge(error: Option<Box<str>>) -> Answer {
     let reason = error.unwrap_or_default();
@@ -231,7 +232,6 @@ fn judge(error: Option<Box<str>>) -> Answer {
         "msg_too_long" | "no_text" | "invalid_arguments" | "invalid_charset" | "thread_not_found" => {
             Answer::Refused { reason }
         }
-        reason if UNEDITABLE.contains(&reason) => Answer::Refused { reason: reason.into() },
         // Of the server, the token, the channel or the workspace.
         _ => Answer::Unavailable { reason },
     }

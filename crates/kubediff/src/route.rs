@@ -68,18 +68,19 @@ impl Routes {
         self.routes.iter().any(|route| route.template.is_some() || route.settings.matches.labels.is_some())
     }
 
+    /// The routes that send stories.
+    fn folded(&self) -> impl Iterator<Item = &Route> {
+        self.routes.iter().map(|route| &route.settings).filter(|route| !route.fold.0.is_empty())
+    }
+
     /// Whether any sink gets stories.
-    pub(crate) fn any_folds(&self) -> bool {
-        self.routes.iter().any(|route| !route.settings.fold.0.is_empty())
+    pub(crate) fn fold_any(&self) -> bool {
+        self.folded().next().is_some()
     }
 
     /// Whether a sink gets stories.
-    pub(crate) fn fold(&self, sink: &str) -> bool {
-        let folds = |route: &Compiled| !route.settings.fold.0.is_empty();
-        self.routes
-            .iter()
-            .filter(|route| folds(route))
-            .any(|route| route.settings.sinks.iter().any(|it| it == sink))
+    pub(crate) fn fold_for(&self, sink: &str) -> bool {
+        self.folded().any(|route| route.sinks.iter().any(|it| it == sink))
     }
 
     /// Which sinks get this change: each at most once, in the order of the routes.

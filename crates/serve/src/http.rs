@@ -44,7 +44,7 @@ pub struct ServerOptions {
     pub max_concurrent_streams: u32,
     /// How long a handshake, the head of a request and its body may take, each. An HTTP/1.1 connection is closed that is idle so
     /// long. `None` waits for ever, as clients of Kubernetes are used to.
-    pub head_timeout: Option<Duration>,
+    pub read_timeout: Option<Duration>,
     /// How many connections may be open. A further one is closed at once. `None` for as many as there are.
     pub max_connections: Option<usize>,
 }
@@ -110,7 +110,7 @@ impl Default for ServerOptions {
             tls: None,
             max_request_body: 3 << 20,
             max_concurrent_streams: 1000,
-            head_timeout: None,
+            read_timeout: None,
             max_connections: None,
         }
     }
@@ -197,7 +197,7 @@ impl ServerState {
             drain: self.drain.clone(),
             max_request_body: options.max_request_body,
             max_concurrent_streams: options.max_concurrent_streams,
-            head_timeout: options.head_timeout,
+            read_timeout: options.read_timeout,
         };
         let counted = Counted::new(self.clone());
         let running = connection.run(stream, acceptor, handler);

@@ -9,7 +9,7 @@ use super::Reader;
 use super::codec::Codec;
 use super::fault::Outcome;
 use super::names::{self, Table};
-use super::times::first_since;
+use super::times::{first_since, is_ordered};
 use super::values::id;
 use crate::error::Error;
 use crate::filter::KindName;
@@ -69,8 +69,9 @@ impl Reader {
             // The file system may be read-only.
             self.connection.pragma_update(None, "temp_store", "memory")?;
             let transaction = self.connection.unchecked_transaction()?;
-            let mut creations = Creations { codec: &mut self.codec, known: &mut self.made };
-            limit(&transaction, &mut creations, sight)?;
+            let (codec, made) = (&mut self.codec, &mut self.made);
+            let mut tenancies = Tenancies { codec, made, since: HashMap::new() };
+            limit(&transaction, &mut tenancies, sight)?;
             transaction.commit()?;
             self.lens.is_limited = sight.is_some();
             Ok(())
@@ -139,7 +140,7 @@ pub(super) fn is_limited(connection: &Connection) -> Outcome<bool> {
     Ok(connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
 }
 
-fn limit(connection: &Transaction<'_>, creations: &mut Creations<'_>, sight: Option<&Sight>) -> Outcome<()> {
+fn limit(connection: &Transaction<'_>, tenancies: &mut Tenancies<'_>, sight: Option<&Sight>) -> Outcome<()> {
     let was_limited = is_limited(connection)?;
     let Some(sight) = sight else {
         if was_limited {
@@ -155,19 +156,13 @@ fn limit(connection: &Transaction<'_>, creations: &mut Creations<'_>, sight: Opt
         })?,
         false => connection.execute_batch(TABLES)?,
     }
-    let mut namespaces = Namespaces::default();
     for right in &sight.rights {
-        add(connection, creations, &mut namespaces, right)?;
+        add(connection, tenancies, right)?;
     }
     Ok(())
 }
 
-fn add(
-    connection: &Connection,
-    creations: &mut Creations<'_>,
-    namespaces: &mut Namespaces,
-    right: &Right,
-) -> Outcome<()> {
+fn add(connection: &Connection, tenancies: &mut Tenancies<'_>, right: &Right) -> Outcome<()> {
     let group = right.resource.group.as_deref().unwrap_or_default();
     let kinds = "SELECT id, family FROM main.kinds WHERE api_group = ?1 AND plural = ?2";
     let kinds = connection
@@ -182,9 +177,7 @@ fn add(
     let place = match &right.namespace {
         None => None,
         Some(name) => match names::find(connection, Table::Namespaces, name)? {
-            Some(namespace) => {
-                Some((namespace, namespaces.since(connection, creations, namespace, right.since)?))
-            }
+            Some(namespace) => Some((namespace, tenancies.since(connection, namespace, right.since)?)),
             // Nothing was ever in it.
             None => return Ok(()),
         },
@@ -213,74 +206,56 @@ fn add(
     Ok(())
 }
 
-/// The numbers from which on objects of a namespace are seen, as far as they were found.
-#[derive(Default)]
-struct Namespaces(HashMap<i64, i64>);
-
-impl Namespaces {
-    fn since(
-        &mut self,
-        connection: &Connection,
-        creations: &mut Creations<'_>,
-        namespace: i64,
-        made: Option<Timestamp>,
-    ) -> Outcome<i64> {
-        let Some(made) = made else { return Ok(0) };
-        if let Some(known) = self.0.get(&namespace) {
-            return Ok(*known);
-        }
-        let since = since(connection, creations, namespace, made)?;
-        self.0.insert(namespace, since);
-        Ok(since)
-    }
-}
-
 /// Rights in a namespace are rights of its present owner. A namespace of the same name before it was somebody else's. An object cannot
 /// outlive its namespace, so each one that is older than this one was in another.
-fn since(
-    connection: &Connection,
-    creations: &mut Creations<'_>,
-    namespace: i64,
-    made: Timestamp,
-) -> Outcome<i64> {
-    let around = |far: SignedDuration| first_since(connection, made.checked_add(far).unwrap_or(made)).map(id);
-    let (begin, end) = (around(-APART)?, around(APART)?);
-    let objects = "SELECT id, first, ended IS NULL FROM main.objects WHERE namespace = ?1 AND first >= ?2 AND first < ?3";
-    let objects: Vec<(i64, i64, bool)> = connection
-        .prepare_cached(objects)?
-        .query_map([namespace, begin, end], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
-        .collect::<Result<_, _>>()?;
-    let mut insert = connection.prepare_cached("INSERT OR IGNORE INTO temp.seen_newcomers VALUES (?1)")?;
-    for (object, first, exists) in objects {
-        // Times of the server have seconds. Of an object that was made in that of its namespace and is gone, nobody knows in which of two
-        // it was.
-        let is_new = |created| created > made || (created == made && exists);
-        if creations.of(connection, (object, first))?.is_some_and(is_new) {
-            insert.execute([object])?;
-        }
-    }
-    Ok(end)
-}
-
-/// The times at which the server made objects.
-struct Creations<'a> {
+struct Tenancies<'a> {
     codec: &'a mut Codec,
-    known: &'a mut HashMap<(i64, i64), Option<Timestamp>>,
+    made: &'a mut HashMap<(i64, i64), Option<Timestamp>>,
+    /// The numbers from which on all objects of a namespace are its own.
+    since: HashMap<i64, i64>,
 }
 
-impl Creations<'_> {
-    /// The most objects that are remembered.
+impl Tenancies<'_> {
+    /// The most objects whose creation is remembered.
     const MOST: usize = 100_000;
 
-    fn of(&mut self, connection: &Connection, object: (i64, i64)) -> Outcome<Option<Timestamp>> {
-        if let Some(known) = self.known.get(&object) {
+    /// The number from which on all objects of a namespace are its own, which was made then. Its own objects before are newcomers.
+    fn since(&mut self, connection: &Connection, namespace: i64, made: Option<Timestamp>) -> Outcome<i64> {
+        let Some(made) = made else { return Ok(0) };
+        if let Some(known) = self.since.get(&namespace) {
+            return Ok(*known);
+        }
+        let [before, after] = [-APART, APART].map(|far| made.checked_add(far).unwrap_or(made));
+        let begin = id(first_since(connection, before)?);
+        let end = if is_ordered(connection, after)? { id(first_since(connection, after)?) } else { i64::MAX };
+        let objects = "SELECT id, first, ended IS NULL FROM main.objects WHERE namespace = ?1 AND first >= ?2 AND first < ?3";
+        let objects: Vec<(i64, i64, bool)> = connection
+            .prepare_cached(objects)?
+            .query_map([namespace, begin, end], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
+            .collect::<Result<_, _>>()?;
+        let mut insert =
+            connection.prepare_cached("INSERT OR IGNORE INTO temp.seen_newcomers VALUES (?1)")?;
+        for (object, first, exists) in objects {
+            // Times of the server have seconds. Of an object that was made in that of its namespace and is gone, nobody knows in which of
+            // two it was.
+            let is_new = |created| created > made || (created == made && exists);
+            if self.created(connection, (object, first))?.is_some_and(is_new) {
+                insert.execute([object])?;
+            }
+        }
+        self.since.insert(namespace, end);
+        Ok(end)
+    }
+
+    fn created(&mut self, connection: &Connection, object: (i64, i64)) -> Outcome<Option<Timestamp>> {
+        if let Some(known) = self.made.get(&object) {
             return Ok(*known);
         }
         let created = created(connection, self.codec, object.0)?;
-        if self.known.len() >= Self::MOST {
-            self.known.clear();
+        if self.made.len() >= Self::MOST {
+            self.made.clear();
         }
-        self.known.insert(object, created);
+        self.made.insert(object, created);
         Ok(created)
     }
 }

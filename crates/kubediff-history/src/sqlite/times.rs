@@ -47,12 +47,11 @@ impl Span {
         let value = "SELECT value FROM meta WHERE name = ?1";
         let mut value = connection.prepare_cached(value)?;
         let ordered: i64 = value.query_row(["ordered_from"], |row| row.get(0))?;
-        let latest: Option<i64> = value.query_row(["disordered_until"], |row| row.get(0))?;
         let end: i64 = value.query_row(["next"], |row| row.get(0))?;
-        if let Some(from) = from.map(Timestamp::as_microsecond)
-            && latest.is_none_or(|latest| from > latest)
+        if let Some(from) = from
+            && is_ordered(connection, from)?
         {
-            span.from = first(connection, (ordered, end), from)?;
+            span.from = first(connection, (ordered, end), from.as_microsecond())?;
         }
         if let Some(to) = to.map(Timestamp::as_microsecond) {
             span.to = first(connection, (ordered, end), to)?;
@@ -99,6 +98,13 @@ impl Reader {
     pub fn time_of(&mut self, number: Number) -> Result<Option<Timestamp>, Error> {
         self.at_once(|connection, _, _| time_of(connection, number))
     }
+}
+
+/// Whether the numbers say which versions are of this time or later.
+pub(super) fn is_ordered(connection: &Connection, time: Timestamp) -> Outcome<bool> {
+    let sql = "SELECT value FROM meta WHERE name = 'disordered_until'";
+    let latest: Option<i64> = connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
+    Ok(latest.is_none_or(|latest| time.as_microsecond() > latest))
 }
 
 /// The first number that a version of this time or later may have.

@@ -311,3 +311,17 @@ fn k9_a_recreated_object_says_nothing_of_the_one_before() {
     reader.limit(None).unwrap();
     assert_eq!(reader.version_of(number).unwrap().unwrap().change.unwrap(), whole);
 }
+
+#[test]
+fn k9_a_clock_that_was_hours_ahead_shows_nothing_of_the_former_tenant() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut log = Log { history: open(&folder.path().join("history.db")), rv: 0, clock: 50_000 };
+    let pod = |uid: &str| object("pods", Some("shop"), uid, uid);
+    log.put(&pod("former"), Some(Verb::Added), 20);
+    log.put(&pod("former"), Some(Verb::Deleted), 20);
+    log.clock = 100;
+    log.put(&pod("present"), Some(Verb::Added), 90);
+    let mut reader = log.history.reader().unwrap();
+    assert_eq!(seen(&mut reader, 60), ["present".to_owned()].into());
+    assert_eq!(seen(&mut reader, 10), ["former".to_owned(), "present".to_owned()].into());
+}

@@ -53,7 +53,7 @@ impl Stories {
             let folded = self.fold.changes();
             self.members.extend(folded.members);
             for stored in folded.stories {
-                self.later.extend(read(stored.content).map(|story| (stored.id, story)));
+                self.later.extend(Story::read(stored.content).map(|story| (stored.id, story)));
             }
         }
         Ok(())
@@ -105,7 +105,7 @@ impl Stories {
     pub(crate) fn story(&self, reader: &mut Reader, id: Number) -> Result<Option<Story>, AskError> {
         let story = match self.later.get(&id) {
             Some(story) => Some(story.clone()),
-            None => reader.story(id)?.and_then(|stored| read(stored.content)),
+            None => Story::of_history(reader, id)?,
         };
         match story {
             Some(story) if self.is_shown(reader, &story)? => Ok(Some(story)),
@@ -149,9 +149,4 @@ impl Stories {
 pub(crate) struct Told {
     pub(crate) story: Story,
     pub(crate) root: Option<Box<ChangeRecord>>,
-}
-
-/// A story of a version that is not known is none.
-fn read(content: serde_json::Value) -> Option<Story> {
-    serde_json::from_value(content).ok()
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use informer::Selector;
 use serde::de::value::SeqAccessDeserializer;
-use serde::de::{SeqAccess, Visitor};
+use serde::de::{Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::resource::ResourceName;
@@ -74,7 +74,13 @@ impl<'de> Visitor<'de> for Switch {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Milestones, A::Error> {
-        Vec::deserialize(SeqAccessDeserializer::new(seq)).map(Milestones)
+        let milestones: Vec<MilestoneKind> = Vec::deserialize(SeqAccessDeserializer::new(seq))?;
+        match milestones.is_empty() {
+            true => Err(A::Error::custom(
+                "name at least one of `opened`, `trouble` and `closed`, or write `false`",
+            )),
+            false => Ok(Milestones(milestones)),
+        }
     }
 }
 

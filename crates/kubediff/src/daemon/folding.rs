@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use kubediff_history::{Error, Number, Reader};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::history::shared::{SharedHistory, give_way};
@@ -19,7 +20,7 @@ const AGAIN: Duration = Duration::from_secs(10);
 /// A record that was seen so long ago is in the log by now.
 const SETTLED: SignedDuration = SignedDuration::from_secs(5);
 /// So far behind, folded routes tell changes one by one.
-const FAR: SignedDuration = SignedDuration::from_secs(60);
+const FAR: Duration = Duration::from_secs(60);
 /// After so many records that belong to no story, the place is stored.
 const PLACE: u64 = 1_000;
 
@@ -28,6 +29,7 @@ pub(super) async fn run(shared: SharedHistory, stop: CancellationToken) {
     let mut newest = shared.newest();
     let mut folding = None;
     let mut failed = None;
+    let mut folded_at = Instant::now();
     loop {
         newest.mark_unchanged();
         let (history, stopped) = (shared.clone(), stop.clone());
@@ -40,7 +42,7 @@ pub(super) async fn run(shared: SharedHistory, stop: CancellationToken) {
         let Ok(folded) = step.await else { return };
         let wait = match folded {
             Ok(folded) => {
-                failed = None;
+                (failed, folded_at) = (None, Instant::now());
                 let is_open = folded.fold.is_open() || folded.fold.decided() < folded.fold.through();
                 folding = Some(folded);
                 let pass = async {
@@ -60,10 +62,12 @@ pub(super) async fn run(shared: SharedHistory, stop: CancellationToken) {
                 let error = error.to_string();
                 if failed.as_ref() != Some(&error) {
                     say(&format!(
-                        "changes are not folded to stories, and folded routes tell them one by one: {error}"
+                        "changes are not folded to stories, and folded routes soon tell them one by one: {error}"
                     ));
                 }
-                shared.decide(Number(*newest.borrow()));
+                if folded_at.elapsed() >= FAR {
+                    shared.decide(Number(*newest.borrow()));
+                }
                 failed = Some(error);
                 AGAIN
             }
@@ -92,7 +96,8 @@ impl Folding {
 
     /// The records up to here need not wait for their stories any more.
     fn decided(&mut self, is_behind: bool) -> Result<Number, Error> {
-        let is_far = is_behind && self.fold.lags(Timestamp::now()) > FAR;
+        let is_far = is_behind
+            && Duration::try_from(self.fold.lags(Timestamp::now())).is_ok_and(|behind| behind > FAR);
         if is_far && !self.is_far {
             say(
                 "the folding of changes to stories is far behind: until it has caught up, folded routes tell changes one by one",
@@ -127,5 +132,57 @@ impl Folding {
             }
             give_way();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kubediff_history::{Batch, Body, ChangeRecord, Cluster, Observation, Settings, What};
+
+    use super::*;
+
+    /// A history with updates that are long past.
+    fn history(path: &std::path::Path, count: u64) -> SharedHistory {
+        let cluster = Cluster { uid: "1".to_owned(), name: None };
+        let history = SharedHistory::open(path, &cluster, &Settings::default()).unwrap();
+        let mut batch = Batch::default();
+        for rv in 1..=count {
+            let mut record = ChangeRecord { rv: Some(rv.to_string()), ..ChangeRecord::default() };
+            (record.object.uid, record.object.resource) = ("1".to_owned(), "configmaps".to_owned());
+            let body = Body::redacted(format!(r#"{{"metadata":{{"uid":"1","resourceVersion":"{rv}"}}}}"#));
+            batch.observe(Observation { record, body, what: What::Change, replaces: None });
+        }
+        let last = history.lock().commit(&batch).unwrap();
+        history.grown(last);
+        history
+    }
+
+    #[test]
+    fn routes_do_not_wait_for_a_fold_that_is_far_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        let history = history(&folder.path().join("history.db"), 1_200);
+        let mut folding = Folding::open(&history).unwrap();
+        let stop = CancellationToken::new();
+        stop.cancel();
+        folding.fold(&history, &stop).unwrap();
+        assert!(folding.is_far && folding.fold.through() < Number(1_200), "{}", folding.fold.through());
+        assert_eq!(*history.decided().borrow(), 1_200);
+        folding.fold(&history, &CancellationToken::new()).unwrap();
+        assert!(!folding.is_far);
+        assert_eq!((folding.fold.through(), folding.fold.decided()), (Number(1_200), Number(1_200)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn routes_wait_a_minute_for_a_fold_that_fails() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("history.db");
+        let history = history(&path, 3);
+        std::fs::remove_file(path).unwrap();
+        let (mut decided, stop) = (history.decided(), CancellationToken::new());
+        let (begun, running) = (Instant::now(), tokio::spawn(run(history, stop.clone())));
+        decided.wait_for(|decided| *decided == 3).await.unwrap();
+        assert!((FAR..FAR + AGAIN + OFTEN).contains(&begun.elapsed()), "{:?}", begun.elapsed());
+        stop.cancel();
+        running.await.unwrap();
     }
 }

@@ -1,9 +1,9 @@
 //! The history as one sink reads it: the records that routes lead to it, and how far it has come.
 
+mod milestones;
 mod routed;
 #[cfg(test)]
 mod tests;
-mod told;
 
 use std::sync::Arc;
 

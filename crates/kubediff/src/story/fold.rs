@@ -106,7 +106,7 @@ impl Fold {
             self.gap(gap);
         }
         let Some(seen) = seen(record, look)? else { return Ok(()) };
-        self.is_young(&seen);
+        self.notes_time(&seen);
         let Some(root) = seen.root else {
             // A record that has waited long enough has had its decision.
             if seen.is_weak() && self.now.duration_since(seen.at) <= SOON {
@@ -140,7 +140,7 @@ impl Fold {
             Record::Change(_) | Record::Event(_) => {
                 if let Some(seen) = seen(record, look)? {
                     self.tick(seen.at, look)?;
-                    self.is_young(&seen);
+                    self.notes_time(&seen);
                     self.take(seen, look)?;
                 }
             }
@@ -204,7 +204,7 @@ impl Fold {
         }
     }
 
-    fn is_young(&mut self, seen: &Seen) {
+    fn notes_time(&mut self, seen: &Seen) {
         match self.young.back_mut() {
             Some((_, last)) if seen.at.as_second() == last.as_second() => *last = seen.at.max(*last),
             _ if self.now.duration_since(seen.at) > SOON + SOON => {}

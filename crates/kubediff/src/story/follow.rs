@@ -2,8 +2,9 @@
 
 use jiff::Timestamp;
 use kubediff_history::{Error, Filter, Number, Page, Reader, Record};
+use serde_json::Value;
 
-use super::{Fold, VERSION};
+use super::{Fold, Story, VERSION};
 
 /// Records that are read at once.
 const PAGE: usize = 500;
@@ -11,6 +12,22 @@ const PAGE: usize = 500;
 /// Everything that a fold reads.
 fn everything() -> Filter {
     Filter { events: true, gaps: true, ..Filter::default() }
+}
+
+impl Story {
+    /// A story from its stored form; `None` for a form that is not known.
+    pub fn read(content: Value) -> Option<Self> {
+        serde_json::from_value(content).ok()
+    }
+
+    /// A story that is stored, in a form that is known.
+    ///
+    /// # Errors
+    ///
+    /// When the history cannot be read.
+    pub fn of_history(reader: &mut Reader, id: Number) -> Result<Option<Self>, Error> {
+        Ok(reader.story(id)?.and_then(|stored| Self::read(stored.content)))
+    }
 }
 
 impl Fold {

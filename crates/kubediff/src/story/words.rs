@@ -60,7 +60,7 @@ impl Story {
         let count = |is: &dyn Fn(&Pod) -> bool| self.pods.values().filter(|pod| is(pod)).count();
         let (new, gone) = (count(&|pod| pod.is_new), count(&|pod| pod.is_gone && !pod.is_new));
         let ready = count(&|pod| pod.is_new && pod.ready_at.is_some());
-        // A pod that has time to end is replaced by then.
+        // An old pod that is terminating counts as replaced.
         let left = count(&|pod| !pod.is_new && (pod.is_gone || pod.is_going));
         let mut phrases = Vec::new();
         let mut say = |number: usize, what: &str| {

@@ -140,7 +140,7 @@ async fn bind(
             tls: tls.clone(),
             max_request_body: 64 << 10,
             max_concurrent_streams: 100,
-            head_timeout: Some(HEAD),
+            read_timeout: Some(HEAD),
             max_connections: Some(CONNECTIONS),
         };
         match free(address).await.and(Server::bind(options).await) {

@@ -128,11 +128,11 @@ async fn bind(port: u16) -> std::io::Result<Server> {
     if port != 0 {
         drop(tokio::net::TcpListener::bind(address).await?);
     }
-    let head_timeout = Some(HEAD);
+    let read_timeout = Some(HEAD);
     Server::bind(ServerOptions {
         address,
         max_request_body: 64 << 10,
-        head_timeout,
+        read_timeout,
         ..ServerOptions::default()
     })
     .await

@@ -273,3 +273,45 @@ impl Known<'_> {
         self.0.as_ref().map(|folded| &folded.stories)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Condvar;
+
+    use kubediff_history::{Cluster, History, Settings};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn heavy_questions_of_one_user_leave_readers_to_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("history.db");
+        let cluster = Cluster { uid: "1".to_owned(), name: None };
+        let _history = History::open(&path, &cluster, &Settings::default()).unwrap();
+        let store = Arc::new(Store::open(path, TimeZone::UTC, None).unwrap());
+        let of = |user: &str| Seen { user: Some(user.into()), ..Seen::default() };
+        let gate = Arc::new((Mutex::new(false), Condvar::new()));
+        let heavy: Vec<_> = (0..READERS + 1)
+            .map(|_| {
+                let (store, seen, gate) = (store.clone(), of("jane"), gate.clone());
+                tokio::spawn(async move {
+                    let wait = move |_: &mut Asked<'_>| {
+                        drop(gate.1.wait_while(gate.0.lock().unwrap(), |is_open| !*is_open).unwrap());
+                        Ok(())
+                    };
+                    store.ask(seen, wait).await
+                })
+            })
+            .collect();
+        while store.room.available_permits() > READERS - OF_USER {
+            tokio::task::yield_now().await;
+        }
+        let other = tokio::time::timeout(Duration::from_secs(30), store.ask(of("joe"), |_| Ok(()))).await;
+        *gate.0.lock().unwrap() = true;
+        gate.1.notify_all();
+        assert!(other.is_ok_and(|answer| answer.is_ok()));
+        for question in heavy {
+            assert!(question.await.unwrap().is_ok());
+        }
+    }
+}

@@ -317,7 +317,7 @@ fn told_once(
     for change in changes.iter().filter(|change| change.number.unwrap().0 <= last) {
         let number = change.number.unwrap();
         let of = members.get(&number);
-        // What follows from a change may come so late that the change was told alone.
+        // The effects of a change may come so late that the change was told alone.
         assert!(
             alone.contains(&number) == of.is_none() || of == Some(&number),
             "#{number} {}",

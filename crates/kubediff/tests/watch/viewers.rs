@@ -245,6 +245,15 @@ async fn k9_a_viewer_sees_what_the_cluster_lets_them_list_and_get() {
     tokio::time::timeout(Duration::from_secs(60), both).await.expect("both tenants are in the history");
     let tenant = Viewer::new(&page, Some(&sent));
     assert_eq!(names(tenant.changes().await), ["next-tenant"]);
+    // Nor the time of a record of it.
+    let (_, text) = owner.get("/v1/changes?kind=configmaps&ns=viewers-t&since=-1h").await;
+    let answer: Value = serde_json::from_str(&text).unwrap();
+    for item in answer["items"].as_array().unwrap() {
+        let (status, _) = tenant.get(&format!("/at?time=%23{}", item["number"])).await;
+        let is_own = item["name"] == "next-tenant";
+        let expected = if is_own { StatusCode::SEE_OTHER } else { StatusCode::NOT_FOUND };
+        assert_eq!(status, expected, "{}", item["name"]);
+    }
     for path in [
         "/?since=-1h",
         "/v1/diff?from=-1h",

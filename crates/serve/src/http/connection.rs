@@ -50,7 +50,7 @@ pub(super) struct Connection {
     pub(super) drain: CancellationToken,
     pub(super) max_request_body: usize,
     pub(super) max_concurrent_streams: u32,
-    pub(super) head_timeout: Option<Duration>,
+    pub(super) read_timeout: Option<Duration>,
 }
 
 impl Connection {
@@ -60,7 +60,7 @@ impl Connection {
         match tls {
             None => self.answer(Box::new(TokioIo::new(stream)), handler).await,
             Some(acceptor) => {
-                if let Some(Ok(stream)) = within(self.head_timeout, acceptor.accept(stream)).await {
+                if let Some(Ok(stream)) = within(self.read_timeout, acceptor.accept(stream)).await {
                     self.answer(Box::new(TokioIo::new(stream)), handler).await;
                 }
             }
@@ -68,10 +68,10 @@ impl Connection {
     }
 
     async fn answer(self, stream: Box<dyn Stream>, handler: AnyHandler) {
-        let Self { info, tasks, drain, max_request_body, max_concurrent_streams, head_timeout } = self;
+        let Self { info, tasks, drain, max_request_body, max_concurrent_streams, read_timeout } = self;
         let mut builder = auto::Builder::new(Streams { tasks, closed: info.closed.clone() });
         builder.http1().max_buf_size(WRITE_BUFFER);
-        if let Some(limit) = head_timeout {
+        if let Some(limit) = read_timeout {
             builder.http1().timer(TokioTimer::new()).header_read_timeout(limit);
             builder.http2().timer(TokioTimer::new()).keep_alive_interval(limit);
         }
@@ -83,7 +83,7 @@ impl Connection {
             let (handler, info) = (handler.clone(), info.clone());
             async move {
                 let closed = info.closed.clone();
-                let answer = match within(head_timeout, request::collect(incoming, max_request_body)).await {
+                let answer = match within(read_timeout, request::collect(incoming, max_request_body)).await {
                     Some(Ok(request)) => handler(request, info).await,
                     Some(Err(refusal)) => refusal,
                     None => {
@@ -102,7 +102,7 @@ impl Connection {
         let mut connection = pin!(builder.serve_connection_with_upgrades(stream, service));
         // hyper waits without a limit for the bytes that show the version of HTTP.
         let silent = async {
-            if within(head_timeout, begun.cancelled()).await.is_some() {
+            if within(read_timeout, begun.cancelled()).await.is_some() {
                 std::future::pending().await
             }
         };

@@ -235,7 +235,7 @@ async fn a_body_over_the_limit_is_refused() {
 async fn a_connection_without_a_request_is_closed_and_only_so_many_are_open() {
     let limit = Some(std::time::Duration::from_secs(1));
     let serving =
-        start(ServerOptions { head_timeout: limit, max_connections: Some(3), ..ServerOptions::default() })
+        start(ServerOptions { read_timeout: limit, max_connections: Some(3), ..ServerOptions::default() })
             .await;
     let mut silent = TcpStream::connect(serving.address()).await.unwrap();
     let mut halved = TcpStream::connect(serving.address()).await.unwrap();

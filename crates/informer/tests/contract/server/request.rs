@@ -1,4 +1,4 @@
-//! What a test wants to know of a request.
+//! The parts of a request that tests look at.
 
 use std::collections::BTreeMap;
 

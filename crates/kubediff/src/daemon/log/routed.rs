@@ -13,7 +13,7 @@ use kubediff_history::{
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::told::{Folded, Told};
+use super::milestones::{Reached, Share};
 use crate::config::{Config, Format, Severity, Sink};
 use crate::history::shared::SharedHistory;
 use crate::route::Routes;
@@ -118,7 +118,7 @@ impl Routed {
 
     /// Whether a sink gets stories.
     pub(super) fn folds(&self, sink: &str) -> bool {
-        self.routes.fold(sink)
+        self.routes.fold_for(sink)
     }
 
     /// Asks the history about something else. Blocks.
@@ -188,7 +188,7 @@ impl Routed {
     ) -> Result<Vec<(String, Parcelled)>, Error> {
         let number = record.number.unwrap_or_default();
         let order = order_of(&record.object);
-        let folded = if self.routes.any_folds() { Folded::of(reader, number)? } else { Folded::Alone };
+        let share = if self.routes.fold_any() { Share::of(reader, number)? } else { Share::Alone };
         // To read and unpack both states costs more than all the rest, and an update says what differs by itself.
         let has_all =
             record.verb == Verb::Updated && self.envelopes.is_empty() && !self.routes.need_objects();
@@ -203,7 +203,7 @@ impl Routed {
         });
         let Ok(mut change) = change else { return Ok(Vec::new()) };
         (change.old, change.new) = (old, new);
-        let is_alone = matches!(folded, Folded::Alone);
+        let is_alone = matches!(share, Share::Alone);
         let mut deliveries = self.routes.of(&change);
         deliveries.retain(|delivery| delivery.fold.is_empty() || is_alone);
         let mut parcels = Vec::new();
@@ -232,8 +232,8 @@ impl Routed {
                 parcels.push((delivery.sink.to_owned(), parcelled));
             }
         }
-        if let Folded::Milestone(told) = folded {
-            let of_story = self.story(reader, change, &told)?;
+        if let Share::Milestone(reached) = share {
+            let of_story = self.story(reader, change, &reached)?;
             // A sink gets one message for a record.
             parcels.retain(|(sink, _)| !of_story.iter().any(|(other, _)| other == sink));
             parcels.extend(of_story);
@@ -246,9 +246,9 @@ impl Routed {
         &self,
         reader: &mut Reader,
         change: Change,
-        told: &Told,
+        reached: &Reached,
     ) -> Result<Vec<(String, Parcelled)>, Error> {
-        let Told { story, tells, root } = told;
+        let Reached { story, tells, root } = reached;
         let (number, at) = (change.number.unwrap_or_default(), change.observed_at);
         let mut began = match root.as_deref().map(|root| Change::of_record(root.clone())) {
             Some(Ok(mut began)) => {

@@ -596,10 +596,12 @@ sinks:
 routes:
 - {sinks: [log], fold: [trouble, ended], continue: true}
 - {sinks: [log], fold: loud, continue: true}
+- {sinks: [log], fold: [], continue: true}
 ",
         expect![[r#"
             kubediff.yaml:5:34: routes[0].fold[1]: `ended` is not known here; there are `opened`, `trouble`, `closed`
             kubediff.yaml:6:24: routes[1].fold: expected `true`, `false` or milestones of stories: `[opened, trouble, closed]`, found a text
+            kubediff.yaml:7:24: routes[2].fold: name at least one of `opened`, `trouble` and `closed`, or write `false`
         "#]],
     );
     check(

@@ -118,7 +118,7 @@ fn with_ends(path: &Path, random: &mut Rng) -> Stories {
 
 /// Reads the log record by record. No record gets a story after it was said to be decided, but for the beginning of a story whose
 /// effects come late. Each milestone of a story is a record's own, and that record is no Event.
-fn is_decided(path: &Path, seed: u64) {
+fn decides_once(path: &Path, seed: u64) {
     let mut reader = Reader::open(path).unwrap();
     let (mut fold, mut stories) = (Fold::default(), BTreeMap::new());
     let filter = Filter { events: true, gaps: true, ..Filter::default() };
@@ -186,7 +186,7 @@ fn batches_and_ends_of_the_process_change_no_story() {
             .map(|number| (number, members.get(number), members_then.get(number)))
             .collect();
         assert!(differ.is_empty(), "seed {seed}: {differ:?}");
-        is_decided(&path, seed);
+        decides_once(&path, seed);
         // Of a story with one record nobody is told.
         let stories: BTreeMap<_, _> =
             stories.into_iter().filter(|(id, _)| members.contains_key(id)).collect();
