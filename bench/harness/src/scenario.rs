@@ -18,6 +18,7 @@ pub(super) mod stuck;
 pub(super) mod subscriptions;
 pub(super) mod sync;
 pub(super) mod updates;
+mod web;
 
 use super::{Bench, growth};
 use tooling::Error;
@@ -62,6 +63,8 @@ pub(crate) enum Scenario {
     Daemon,
     /// kubediff's daemon, with changes as fast as the server makes them
     Flood,
+    /// The page of kubediff on a long history
+    Web,
 }
 
 impl Scenario {
@@ -85,6 +88,7 @@ impl Scenario {
         Self::Kubediff,
         Self::Daemon,
         Self::Flood,
+        Self::Web,
     ];
 
     pub(super) fn name(self) -> &'static str {
@@ -108,18 +112,19 @@ impl Scenario {
             Self::Kubediff => "kubediff",
             Self::Daemon => "daemon",
             Self::Flood => "flood",
+            Self::Web => "web",
         }
     }
 
     /// Whether it runs the libraries' programs, and not kubediff alone.
     pub(super) fn needs_clients(self) -> bool {
-        !matches!(self, Self::Kubediff | Self::Daemon | Self::Flood)
+        !matches!(self, Self::Kubediff | Self::Daemon | Self::Flood | Self::Web)
     }
 
     /// The number of rounds. Scenarios that take ten minutes and hardly vary run once.
     pub(super) fn rounds(self, runs: usize) -> usize {
         match self {
-            Self::Growth => runs.min(1),
+            Self::Growth | Self::Web => runs.min(1),
             _ => runs,
         }
     }
@@ -145,6 +150,7 @@ impl Scenario {
             Self::Kubediff => kubediff::run(bench),
             Self::Daemon => daemon::run(bench),
             Self::Flood => flood::run(bench),
+            Self::Web => web::run(bench),
         }
     }
 }

@@ -4,6 +4,7 @@ mod candidates;
 mod chosen;
 mod codec;
 mod conditions;
+mod deadline;
 mod detail;
 mod fault;
 mod links;

@@ -222,10 +222,12 @@ async fn serve(
         session,
         secrets,
         newest: history.newest(),
+        decided: history.decided(),
         trouble: history.trouble(),
         memory: memory.subscribe(),
         path,
         sinks: deliveries.statuses(),
+        page: page.as_ref().map(web::Listener::answered),
     });
     let inbox = follow.inbox();
     let mut taking: JoinHandle<Result<(), ConsumeError>> =

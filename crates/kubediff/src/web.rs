@@ -26,7 +26,7 @@ mod viewer;
 mod wanted;
 
 pub use args::UiArgs;
-pub(crate) use listener::Listener;
 pub use listener::WebError;
+pub(crate) use listener::{Answered, Listener};
 pub use server::{UiError, run};
 pub(crate) use sessions::Guests;

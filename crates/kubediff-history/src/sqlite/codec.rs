@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use zstd_dictionary::{Dictionary, Form, Packer, Packing, Unpacker, Unpacking, finalize};
@@ -30,6 +31,8 @@ pub(super) struct Codec {
     dictionaries: HashMap<i64, Unpacking>,
     packings: HashMap<(i64, Purpose), (i64, Packing)>,
     samples: HashMap<(i64, Purpose), Vec<Vec<u8>>>,
+    /// When it refuses to unpack more.
+    pub(super) deadline: Option<Instant>,
 }
 
 /// Bytes packed against a dictionary; 0 means none.
@@ -96,6 +99,7 @@ impl Codec {
             dictionaries: HashMap::new(),
             packings: HashMap::new(),
             samples: HashMap::new(),
+            deadline: None,
         })
     }
 
@@ -154,9 +158,7 @@ impl Codec {
         frame: &[u8],
         length: usize,
     ) -> Outcome<Vec<u8>> {
-        if length > MOST_BYTES {
-            return Err(Fault::damaged("a content has an impossible length"));
-        }
+        self.expect(length)?;
         if dictionary != 0 && !self.dictionaries.contains_key(&dictionary) {
             self.dictionaries.insert(dictionary, load(connection, dictionary)?.unpacking()?);
         }
@@ -179,9 +181,7 @@ impl Codec {
         frame: &[u8],
         length: usize,
     ) -> Outcome<Vec<u8>> {
-        if length > MOST_BYTES {
-            return Err(Fault::damaged("a content has an impossible length"));
-        }
+        self.expect(length)?;
         let unpacking = reference(base, detail)?.map(|it| it.unpacking()).transpose()?;
         Ok(self.unpacker.unpack(frame, unpacking.as_ref(), length)?)
     }
@@ -192,6 +192,17 @@ impl Codec {
             return Ok(Vec::new());
         }
         self.unpack(connection, detail.dictionary, &detail.frame, detail.length)
+    }
+
+    /// Refuses to unpack what is too long, or comes too late.
+    fn expect(&self, length: usize) -> Outcome<()> {
+        if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            return Err(Fault::Late);
+        }
+        if length > MOST_BYTES {
+            return Err(Fault::damaged("a content has an impossible length"));
+        }
+        Ok(())
     }
 
     /// The content of a version.

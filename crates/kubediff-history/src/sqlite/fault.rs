@@ -14,6 +14,7 @@ pub(super) enum Fault {
     Damaged(String),
     Invalid(&'static str),
     NotFound(String),
+    Late,
     Zstd(zstd_dictionary::Error),
 }
 
@@ -35,12 +36,14 @@ impl Fault {
                     Error::Damaged { path, what: error.to_string() }
                 }
                 Some((rusqlite::ErrorCode::DatabaseBusy, _)) => Error::Busy { path },
+                Some((rusqlite::ErrorCode::OperationInterrupted, _)) => Error::Late,
                 _ => Error::Io { path, source: error.into() },
             },
             Self::Damaged(what) => Error::Damaged { path, what },
             Self::Zstd(error) => Error::Damaged { path, what: error.to_string() },
             Self::Invalid(what) => Error::Invalid(what),
             Self::NotFound(what) => Error::NotFound(what),
+            Self::Late => Error::Late,
         }
     }
 }

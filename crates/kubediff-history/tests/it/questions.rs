@@ -1,6 +1,6 @@
 //! Issue 12, blame and point in time from the history alone; retention with sinks.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use expect_test::expect;
 use kubediff_history::*;
@@ -609,4 +609,33 @@ fn a_survey_counts_the_latest_changes_one_by_one() {
     let scope = Scope { kinds: vec![kind], ..Scope::default() };
     let survey = reader.survey(&Filter { scope, ..Filter::default() }, &times).unwrap();
     assert_eq!((survey.counted_since, survey.parts[0].added), (None, each / 2));
+}
+
+#[test]
+fn k5_a_question_ends_at_its_deadline_and_the_reader_answers_the_next_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut history = open(&folder.path().join("history.db"));
+    let web = object("pods", Some("shop"), "web", "1");
+    let versions = (1..=5_000).map(|rv| {
+        let replicas = change(Verb::Updated, &["helm"], &["spec.replicas"]);
+        observation(&web, rv, at(0), &json!({"spec": rv}), changed(replicas))
+    });
+    commit(&mut history, versions);
+    let mut reader = history.reader().unwrap();
+    let incarnation = reader.incarnations(&Scope::default()).unwrap().remove(0);
+    let mut asked = |deadline| {
+        reader.until(deadline).unwrap();
+        // The first works in SQLite, the others unpack.
+        [
+            reader.survey(&Filter::default(), &[at(0), at(1)]).map(drop),
+            reader.records(&Filter::default(), &Page::newest(10)).map(drop),
+            reader.blame(&incarnation, None, &fields).map(drop),
+        ]
+    };
+    let late = asked(Some(Instant::now()));
+    assert!(late.iter().all(|answer| matches!(answer, Err(Error::Late))), "{late:?}");
+    let answered = asked(None);
+    assert!(answered.iter().all(Result::is_ok), "{answered:?}");
+    let answered = asked(Some(Instant::now() + Duration::from_secs(3_600)));
+    assert!(answered.iter().all(Result::is_ok), "{answered:?}");
 }

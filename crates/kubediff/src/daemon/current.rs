@@ -9,6 +9,7 @@ use tokio::sync::watch;
 
 use super::memory::Memory;
 use crate::follow::Standing;
+use crate::web::Answered;
 use crate::{Secrets, Session};
 
 /// The tasks that run at present.
@@ -20,9 +21,13 @@ pub(super) struct Current {
     pub(super) secrets: Secrets,
     /// The number of the newest record.
     pub(super) newest: watch::Receiver<u64>,
+    /// The records up to this number have their stories.
+    pub(super) decided: watch::Receiver<u64>,
     /// Why the history cannot be written.
     pub(super) trouble: watch::Receiver<Option<String>>,
     pub(super) memory: watch::Receiver<Memory>,
     pub(super) path: PathBuf,
     pub(super) sinks: BTreeMap<String, watch::Receiver<Status>>,
+    /// The answers of the page, where there is one.
+    pub(super) page: Option<Answered>,
 }

@@ -11,7 +11,7 @@ use crate::history::shared::{SharedHistory, give_way};
 use crate::story::Fold;
 use crate::text::terminal::say;
 
-/// How often new records are folded at most.
+/// How often new records are folded at most, and how often time passes for records that wait for their stories.
 const OFTEN: Duration = Duration::from_secs(1);
 /// How often time passes for stories that go on while nothing is recorded.
 const SELDOM: Duration = Duration::from_secs(5);
@@ -43,12 +43,14 @@ pub(super) async fn run(shared: SharedHistory, stop: CancellationToken) {
         let wait = match folded {
             Ok(folded) => {
                 (failed, folded_at) = (None, Instant::now());
-                let is_open = folded.fold.is_open() || folded.fold.decided() < folded.fold.through();
+                let waits = folded.fold.decided() < folded.fold.through();
+                let is_open = folded.fold.is_open() || waits;
                 folding = Some(folded);
                 let pass = async {
                     let grown = async { newest.changed().await.is_ok() };
                     if is_open {
-                        tokio::time::timeout(SELDOM, grown).await.unwrap_or(true)
+                        let soon = if waits { OFTEN } else { SELDOM };
+                        tokio::time::timeout(soon, grown).await.unwrap_or(true)
                     } else {
                         grown.await
                     }

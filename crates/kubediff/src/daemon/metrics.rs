@@ -108,6 +108,22 @@ const DAEMON: &[Family<Current>] = &[
         samples: |current| one(*current.newest.borrow()),
     },
     Family {
+        name: "kubediff_stories_record",
+        kind: Kind::Gauge,
+        help: "The number of the last record whose story is decided; folded routes have not told later ones.",
+        samples: |current| one(*current.decided.borrow()),
+    },
+    Family {
+        name: "kubediff_page_requests_total",
+        kind: Kind::Counter,
+        help: "Requests to the page that were answered, by the status of the answer.",
+        samples: |current| {
+            let Some(page) = &current.page else { return Vec::new() };
+            let answered = page.lock().unwrap_or_else(PoisonError::into_inner);
+            answered.iter().map(|(code, count)| labelled("code", code.to_string(), *count)).collect()
+        },
+    },
+    Family {
         name: "kubediff_memory_short",
         kind: Kind::Gauge,
         help: "Whether over 80 % of the memory limit is used and caches are given up.",

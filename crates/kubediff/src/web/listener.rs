@@ -1,9 +1,10 @@
 //! The page for a team: a listener of the daemon. A user of the cluster enters with a token, and sees what the cluster would show them.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -75,10 +76,15 @@ pub enum WebError {
 /// A listener that answers. Dropping it closes the port and all connections.
 pub(crate) struct Listener {
     serving: Serving,
+    answered: Answered,
     _renewing: Option<AbortOnDropHandle<()>>,
 }
 
+/// How many requests had an answer of each status.
+pub(crate) type Answered = Arc<Mutex<BTreeMap<u16, u64>>>;
+
 struct Entrance {
+    answered: Answered,
     routes: Routes,
     sessions: Arc<Sessions>,
     rights: Arc<Rights>,
@@ -103,7 +109,9 @@ impl Listener {
         let (server, address) = bind(settings, certificate.clone()).await?;
         let store = Arc::new(Store::open(history, TimeZone::system(), None)?);
         let scheme = if is_encrypted { "https" } else { "http" };
+        let answered = Answered::default();
         let entrance = Arc::new(Entrance {
+            answered: answered.clone(),
             sessions: Arc::new(Sessions::new(client.clone(), is_encrypted, guests)),
             rights: Arc::new(Rights::new(client, store.clone())),
             routes: Routes::new(store, scheme),
@@ -115,7 +123,11 @@ impl Listener {
         });
         say(&format!("the page is on {scheme}://{address}"));
         let renewing = certificate.map(|it| AbortOnDropHandle::new(tokio::spawn(it.renew())));
-        Ok(Self { serving, _renewing: renewing })
+        Ok(Self { serving, answered, _renewing: renewing })
+    }
+
+    pub(crate) fn answered(&self) -> Answered {
+        self.answered.clone()
     }
 
     pub(crate) async fn close(self) {
@@ -166,8 +178,10 @@ impl Entrance {
         let (begin, is_head) = (Instant::now(), request.method() == Method::HEAD);
         let line = format!("{} {}", request.method(), escape(&request.uri().to_string()));
         let (response, user) = self.admitted(request).await;
+        let status = response.status().as_u16();
+        *self.answered.lock().unwrap_or_else(PoisonError::into_inner).entry(status).or_default() += 1;
         if let Some(user) = user {
-            let (status, ms) = (response.status().as_u16(), begin.elapsed().as_millis());
+            let ms = begin.elapsed().as_millis();
             say(&format!("page: {} {line} {status} {ms} ms", escape(&user.name)));
         }
         hardened(response, is_head)
@@ -218,11 +232,7 @@ impl Entrance {
         let (rights, sessions) = (self.rights.clone(), self.sessions.clone());
         let viewer = Viewer::User { user: user.clone(), rights, sessions, pass };
         let answer = tokio::time::timeout(PATIENCE, self.routes.answer(&request, &viewer)).await;
-        let late = |_| {
-            let problem = Problem::new(StatusCode::GATEWAY_TIMEOUT, "The answer takes too long");
-            refused(problem.hint("Choose a shorter time, a kind or a namespace."))
-        };
-        (answer.unwrap_or_else(late), Some(user))
+        (answer.unwrap_or_else(|_| refused(Problem::late())), Some(user))
     }
 
     /// The user of a request, and why they are in.

@@ -34,6 +34,12 @@ impl Problem {
         Self { detail: detail.into(), ..Self::new(StatusCode::NOT_FOUND, title) }
     }
 
+    /// The answer is not there in time.
+    pub(super) fn late() -> Self {
+        Self::new(StatusCode::GATEWAY_TIMEOUT, "The answer takes too long")
+            .hint("Choose a shorter time, a kind or a namespace.")
+    }
+
     /// A parameter has no meaning.
     pub(super) fn wrong(parameter: &str, detail: impl Into<String>) -> Self {
         Self {
@@ -59,6 +65,7 @@ impl Problem {
 impl From<AskError> for Problem {
     fn from(error: AskError) -> Self {
         match error {
+            AskError::History(kubediff_history::Error::Late) => Self::late(),
             AskError::Nothing(text) => Self::missing("The history has no such thing", text),
             error if error.is_of_the_question() => Self {
                 detail: error.to_string(),

@@ -18,6 +18,8 @@ use crate::history::mask::mask_again;
 /// Requests that read at once, and those of one user. Each reader has dictionaries in memory.
 const READERS: usize = 4;
 const OF_USER: usize = 2;
+/// So long a user's question may have a reader.
+const LONGEST: Duration = Duration::from_secs(30);
 /// A record that was seen so long ago is in the history by now.
 const SETTLED: SignedDuration = SignedDuration::from_secs(5);
 
@@ -147,7 +149,7 @@ impl Store {
         seen: Seen,
         question: impl FnOnce(&mut Asked<'_>) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
-        // The semaphores are never closed. A question goes on when nobody waits for it any more, and keeps its room.
+        // The semaphores are never closed. A question may go on when nobody waits for it any more, and keeps its room.
         let turn = match seen.user.clone().map(|user| self.turn(user)) {
             Some(turn) => turn.acquire_owned().await.ok(),
             None => None,
@@ -161,6 +163,7 @@ impl Store {
             let known = idle().pop();
             let mut masked = known.map_or_else(|| Masked::open(&store.file), Ok)?;
             masked.refresh(&store.file)?;
+            masked.reader.until(seen.user.as_ref().map(|_| Instant::now() + LONGEST))?;
             masked.reader.limit(seen.sight.as_deref())?;
             let now = store.now.unwrap_or_else(Timestamp::now).to_zoned(store.zone.clone());
             let reader = &mut masked.reader;

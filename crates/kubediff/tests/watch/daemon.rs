@@ -178,6 +178,7 @@ async fn a_sink_gets_every_change_also_those_of_a_restart() {
         r#"kubediff_watches{state="watched"} 2"#,
         r#"kubediff_sink_failing{sink="hook"} 0"#,
         "kubediff_history_last_record ",
+        "kubediff_stories_record ",
         "informer_objects{",
     ] {
         assert!(metrics.contains(line), "no {line} in {metrics}");

@@ -89,25 +89,29 @@ async fn serve(server: &ControlPlane, folder: &std::path::Path) -> (Session, Pag
     std::fs::write(folder.join("page.crt"), certificate.cert.pem()).unwrap();
     std::fs::write(folder.join("page.key"), certificate.signing_key.serialize_pem()).unwrap();
     let tls = "{certificate: page.crt, key: page.key}";
-    let config =
-        format!("history: {{path: history.db}}\nlisten: null\nweb: {{listen: '127.0.0.1:0', tls: {tls}}}\n");
+    let config = format!(
+        "history: {{path: history.db}}\nlisten: '127.0.0.1:0'\nweb: {{listen: '127.0.0.1:0', tls: {tls}}}\n"
+    );
     std::fs::write(folder.join("kubediff.yaml"), config).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_kubediff"));
     command.arg("serve").arg("-c").arg(folder.join("kubediff.yaml")).env("KUBECONFIG", server.kubeconfig());
     let started = tokio::task::spawn_blocking(move || {
         let mut session = Session::program(command);
-        let note = session.note("the page is on ");
-        let address = note.split("is on ").nth(1).unwrap().to_owned();
+        let mut after = |text: &str| session.note(text).split(text).nth(1).unwrap().to_owned();
+        let health = after("health and metrics are on ");
+        let address = after("the page is on ");
         session.note("watching");
-        (session, address)
+        (session, address, health)
     });
-    let (session, address) = started.await.unwrap();
-    (session, Page { address, certificate: certificate.cert.der().to_vec() })
+    let (session, address, health) = started.await.unwrap();
+    (session, Page { address, health, certificate: certificate.cert.der().to_vec() })
 }
 
 /// A page that is served.
 struct Page {
     address: String,
+    /// The address of health and metrics.
+    health: String,
     certificate: Vec<u8>,
 }
 
@@ -469,11 +473,17 @@ async fn a_user_enters_with_a_token_and_nobody_without() {
         "{status} {text}"
     );
     assert_eq!(nobody.ask(Request::post("/"), "").await.0, StatusCode::METHOD_NOT_ALLOWED);
+    let (_, metrics) = crate::daemon::get(&page.health, "/metrics").await;
+    for line in
+        [r#"kubediff_page_requests_total{code="401"} 3"#, r#"kubediff_page_requests_total{code="405"} 1"#]
+    {
+        assert!(metrics.contains(line), "no {line} in {metrics}");
+    }
     // A configuration that is taken ends no session, and a logout ends the streams of its own.
     let file = folder.path().join("kubediff.yaml");
-    let config = std::fs::read_to_string(&file)
-        .unwrap()
-        .replace("127.0.0.1:0", page.address.trim_start_matches("https://"));
+    let port = page.address.trim_start_matches("https://");
+    let config = std::fs::read_to_string(&file).unwrap();
+    let config = config.replace("web: {listen: '127.0.0.1:0'", &format!("web: {{listen: '{port}'"));
     std::fs::write(&file, format!("cluster: again\n{config}")).unwrap();
     let again = tokio::task::spawn_blocking(move || {
         daemon.note("watching");
