@@ -16,12 +16,21 @@ const CAUSE: &str = "the watch missed changes that the server had forgotten; a l
 /// Why there is one before the first list of a new resource.
 const NEW: &str = "the definition is new; a list shows what there was by then, not what had come and gone";
 
-/// When a target was heard of last, and whether an outage explains what a list finds.
+/// When a target was heard of last, and what explains the changes that a list finds.
 #[derive(Debug)]
 pub(super) struct Missed {
     heard: Timestamp,
-    /// Since when an outage, or a list, explains what a list finds.
-    explained: Option<Timestamp>,
+    explained: Option<Explained>,
+}
+
+/// An outage that was noticed, or a list that was not expected.
+#[derive(Debug)]
+struct Explained {
+    /// When the target was heard of last before; the same as `to` once the gap is told.
+    from: Timestamp,
+    to: Timestamp,
+    /// Whether the target is watched again. The list's changes may come after that news.
+    is_over: bool,
 }
 
 impl Missed {
@@ -51,32 +60,90 @@ impl Missed {
             CacheChange::Deleted(deleted) => deleted.origin(),
             _ => return None,
         };
-        let from = std::mem::replace(&mut self.heard, now);
+        let heard = std::mem::replace(&mut self.heard, now);
         match origin {
             Origin::Watch => {
                 self.explained = None;
                 None
             }
             Origin::List => {
-                let is_outage = self.explained.is_some();
-                let to = *self.explained.get_or_insert(now);
-                // An outage begins when it is noticed.
-                let from = if is_outage { from.max(to.checked_sub(SILENT).unwrap_or(from)) } else { from };
-                (from < to).then(|| Gap::since(from, vec![target.text()], CAUSE.to_owned()).until(to))
+                let (from, to) = self.listed(heard, now)?;
+                Some(Gap::since(from, vec![target.text()], CAUSE.to_owned()).until(to))
             }
             Origin::Scope => None,
         }
+    }
+
+    /// A list has found a change. From when to when others may have been missed, if that was not told.
+    fn listed(&mut self, heard: Timestamp, now: Timestamp) -> Option<(Timestamp, Timestamp)> {
+        let (from, to) = match &mut self.explained {
+            Some(Explained { from, to, .. }) => {
+                // An outage begins when it is noticed.
+                let begin = std::mem::replace(from, *to);
+                (begin.max(to.checked_sub(SILENT).unwrap_or(begin)), *to)
+            }
+            None => {
+                self.explained = Some(Explained { from: now, to: now, is_over: true });
+                (heard, now)
+            }
+        };
+        (from < to).then_some((from, to))
     }
 
     /// Where the target stands now.
     pub(super) fn status(&mut self, status: &Status, now: Timestamp) {
         match status {
             // It has a gap of its own, which ends when the target is watched again.
-            Status::Retrying { .. } | Status::Denied { .. } => {
-                self.explained.get_or_insert(now);
-            }
-            Status::Live { .. } => self.heard = now,
+            Status::Retrying { .. } | Status::Denied { .. } => self.lost(now),
+            Status::Live { .. } => self.live(now),
             _ => {}
+        }
+    }
+
+    fn lost(&mut self, now: Timestamp) {
+        if self.explained.as_ref().is_none_or(|it| it.is_over) {
+            self.explained = Some(Explained { from: self.heard, to: now, is_over: false });
+        }
+    }
+
+    fn live(&mut self, now: Timestamp) {
+        self.heard = now;
+        if let Some(explained) = &mut self.explained {
+            explained.is_over = true;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    #[test]
+    fn k1_the_changes_of_a_list_may_come_after_the_news_that_the_watch_is_live() {
+        for is_live_first in [true, false] {
+            let mut missed = Missed::since(at(10));
+            missed.lost(at(20));
+            missed.lost(at(21));
+            let told = |missed: &mut Missed, second| {
+                let heard = std::mem::replace(&mut missed.heard, at(second));
+                missed.listed(heard, at(second))
+            };
+            if is_live_first {
+                missed.live(at(25));
+            }
+            assert_eq!(told(&mut missed, 26), Some((at(10), at(20))));
+            assert_eq!(told(&mut missed, 27), None);
+            if !is_live_first {
+                missed.live(at(28));
+            }
+            // Nobody has changed anything meanwhile, and the next outage is another one.
+            missed.lost(at(60));
+            let heard = if is_live_first { 27 } else { 28 };
+            assert_eq!(told(&mut missed, 70), Some((at(heard), at(60))));
         }
     }
 }
