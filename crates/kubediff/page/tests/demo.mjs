@@ -10,8 +10,8 @@ const PROGRAM = process.env.KUBEDIFF ?? "kubediff";
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 /** Starts the program, and gives the first match of each pattern in what it says on standard error. */
-export async function start(args, patterns) {
-  const child = spawn(PROGRAM, args, { stdio: ["ignore", "ignore", "pipe"], env: { ...process.env, TZ: "Europe/Berlin" } });
+export async function start(args, patterns, zone = "Europe/Berlin") {
+  const child = spawn(PROGRAM, args, { stdio: ["ignore", "ignore", "pipe"], env: { ...process.env, TZ: zone } });
   const found = patterns.map(() => undefined);
   const lines = createInterface({ input: child.stderr });
   await new Promise((resolve, reject) => {
@@ -22,7 +22,15 @@ export async function start(args, patterns) {
     });
   });
   child.removeAllListeners("exit");
-  return { found, end: () => new Promise((resolve) => (child.once("exit", resolve), child.kill("SIGINT"))) };
+  const end = (signal = "SIGINT") => new Promise((resolve) => (child.once("exit", resolve), child.kill(signal)));
+  return { found, end };
+}
+
+/** The page on a history, by a clock of this time zone. */
+export async function ui(history, zone) {
+  const page = await start(["ui", "--history", history], [/(http:\/\/127\S+)/], zone);
+  const link = page.found[0];
+  return { link, origin: new URL(link).origin, end: page.end };
 }
 
 /** The demo's shop, its API server's address, and the page on it. */
@@ -31,12 +39,21 @@ export async function demo() {
   const shop = await start(["demo", "--speed", "8"], [/KUBECONFIG=(\S+)/, /ui --history (\S+)/, /(watching \d+)/]);
   const [kubeconfig, history] = shop.found;
   const server = readFileSync(kubeconfig, "utf8").match(/server:\s*"?([^"\s]+)/)[1];
-  const page = await start(["ui", "--history", history], [/(http:\/\/127\S+)/]).catch(async (error) => {
+  const page = await ui(history).catch(async (error) => {
     await shop.end();
     throw error;
   });
-  const link = page.found[0];
-  return { server, link, origin: new URL(link).origin, end: async () => (await page.end(), await shop.end()) };
+  return { ...page, server, kubeconfig, history, end: async () => (await page.end(), await shop.end()) };
+}
+
+/** Asks until there is an answer. */
+export async function until(what, ask) {
+  for (let tries = 0; tries < 240; tries++) {
+    const answer = await ask();
+    if (answer) return answer;
+    await new Promise((resolve) => setTimeout(resolve, 250));
+  }
+  throw new Error(`there is no ${what}`);
 }
 
 /** Browsers that have entered the page. Whatever goes wrong in them is noted. */
@@ -51,6 +68,29 @@ export class Browsers {
     browsers.cookies = await first.cookies();
     await first.close();
     return browsers;
+  }
+
+  /** The answer of `/v1` at an address. */
+  async json(address) {
+    const context = await this.chromium.newContext();
+    await context.addCookies(this.cookies);
+    const answer = await (await context.request.get(address)).json();
+    await context.close();
+    return answer;
+  }
+
+  /** A story of a rollout that has come to its end, when there is one. */
+  rollout(origin) {
+    return until("rollout", async () => {
+      const { items } = await this.json(`${origin}/v1/changes?fold=1&kind=deploy&limit=50`);
+      const stories = items.map((item) => item.story).filter(Boolean);
+      return stories.find((story) => story.kind === "rollout" && story.verdict === "complete");
+    });
+  }
+
+  /** What went wrong. A refusal is no fault of the page. */
+  unexpected() {
+    return this.faults.filter((fault) => !/40[0134] \(/.test(fault));
   }
 
   /** A window with these options. */
@@ -70,6 +110,19 @@ export class Browsers {
     return this.chromium.close();
   }
 }
+
+/** The windows in which each screen is looked at. */
+export const WINDOWS = [{ colorScheme: "light" }, { colorScheme: "dark" }, { viewport: { width: 320, height: 640 }, hasTouch: true, isMobile: true }];
+
+/** An address of each screen. */
+export function screens(story) {
+  const object = `/o/deployments.apps/shop/${story.object.name}`;
+  return ["/", "/?events=1&fold=0", `/story/${story.id}`, `/change/${story.id}`, object, `${object}?tab=changes`, `${object}?tab=diff`,
+    `${object}?tab=events`, `${object}?tab=related`, "/at", "/at?kind=pods", "/diff", "/diff?from=-1h", "/about", "/help"];
+}
+
+/** How much wider the content is than the window. */
+export const excess = (page) => page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
 
 /** What axe finds on a page. It runs in a world of its own: the page's policy lets no other script in. */
 export async function axe(page) {
