@@ -1,4 +1,5 @@
-//! The page of kubediff in a real browser, with Playwright: what people do there, accessibility, hostile content.
+//! The page of kubediff in a real browser, with Playwright: what people do there, with a keyboard, by other clocks, on paper, accessibility,
+//! hostile content.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -44,6 +45,6 @@ pub(crate) fn run(tree: &Tree) -> Result<(), Error> {
     };
     process::run(&mut in_folder("npm", &["ci", "--no-audit", "--no-fund", "--loglevel", "error"]))?;
     process::run(&mut in_folder("npx", &["tsc", "--project", "."]))?;
-    let mut tests = in_folder("node", &["--test", "page.test.mjs"]);
+    let mut tests = in_folder("node", &["--test"]);
     process::run(tests.env("KUBEDIFF", &program.executable).env("CHROMIUM", browser))
 }

@@ -22,7 +22,11 @@ export async function start(args, patterns, zone = "Europe/Berlin") {
     });
   });
   child.removeAllListeners("exit");
-  const end = (signal = "SIGINT") => new Promise((resolve) => (child.once("exit", resolve), child.kill(signal)));
+  const end = (signal = "SIGINT") => new Promise((resolve) => {
+    if (child.exitCode !== null || child.signalCode !== null) return resolve(undefined);
+    child.once("exit", resolve);
+    child.kill(signal);
+  });
   return { found, end };
 }
 
