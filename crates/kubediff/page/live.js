@@ -96,7 +96,7 @@ class Live {
     source.addEventListener("error", () => {
       source.close();
       this.#pause = Math.min(Math.max(this.#pause * 2, 1000), LONGEST_PAUSE);
-      this.#tell("not connected");
+      this.#tell("offline");
       this.#timer = setTimeout(() => this.#follow(), this.#pause * (0.75 + Math.random() / 2));
     });
   }

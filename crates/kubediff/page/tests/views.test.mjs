@@ -96,10 +96,11 @@ test("on paper there is a head with the cluster, the zone and the address, all i
     assert.equal(pdf.subarray(0, 5).toString(), "%PDF-");
     await page.emulateMedia({ media: "print" });
     const head = await page.locator("p.printed").innerText();
-    assert.match(head, /Cluster testapi.*, times in Europe\/Berlin, UTC\+0[12]:00, printed from /);
+    assert.match(head, /Cluster testapi as of .*, times in Europe\/Berlin, UTC\+0[12]:00, printed from /);
     assert.ok(head.endsWith(page.url()), head);
-    const pressed = page.locator("input, select, summary, .button, header nav, header form, nav.tabs, nav.pager, nav.steps, footer");
+    const pressed = page.locator("button, input, select, summary, .button, header nav, header form, nav.tabs, nav.pager, nav.steps, footer");
     assert.equal(await pressed.filter({ visible: true }).count(), 0, path);
+    assert.equal(await excess(page), 0, `${path} is too wide for the paper`);
     const cut = await page.locator(".scroll, pre").evaluateAll((all) => all.filter((it) => it.checkVisibility() && it.scrollHeight > it.clientHeight + 1).map((it) => it.outerHTML.slice(0, 100)));
     assert.deepEqual(cut, [], `${path}: cut off`);
     assert.equal(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), "rgb(255, 255, 255)", path);
