@@ -1,7 +1,7 @@
 // The page when something is missing or wrong: mistakes, an empty history, a server or a watch that has ended, nobody who has signed in.
 
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -187,6 +187,31 @@ test("a watch that is killed and comes back: a gap, no row twice, none missing",
   assert.deepEqual([...shown].sort((a, b) => a - b), recorded.sort((a, b) => a - b), "none is missing");
   assert.match(await window.locator(".row.is-gap").first().innerText(), /not watched for/);
   await sound(window, "with a gap");
+  assert.deepEqual(own.unexpected(), []);
+});
+
+test("a cluster that is gone: the screens say since when nothing is watched", async (t) => {
+  const other = await demo();
+  t.after(() => other.end());
+  const [kubeconfig, history] = [join(folder, "gone"), join(folder, "gone.db")];
+  copyFileSync(other.kubeconfig, kubeconfig);
+  const watching = await start(["watch", "-A", "--history", history, "--kubeconfig", kubeconfig], [/(watching \d+)/]);
+  t.after(() => watching.end());
+  const { page, own } = await enter(t, history);
+  await other.end();
+  const first = await own.window();
+  await until("notice", async () => {
+    await first.goto(page.origin);
+    return (await first.locator(".notices").getByText(/not watched since/).count()) > 0;
+  });
+  for (const options of WINDOWS) {
+    const window = await own.window(options);
+    for (const path of ["/", "/at?kind=pods", "/about", "/o/deployments.apps/shop/cart"]) {
+      await window.goto(page.origin + path);
+      assert.match(await window.locator("body").innerText(), /not watched since.*:/, path);
+      await sound(window, JSON.stringify(options));
+    }
+  }
   assert.deepEqual(own.unexpected(), []);
 });
 
