@@ -108,9 +108,9 @@ test("axe finds nothing on any screen, light, dark and on a phone, and no screen
   }
 });
 
-test("hostile content stays text", async () => {
+test("hostile content stays text, and fits a phone", async () => {
   const markup = `<img src=x onerror="alert(1)"><script>alert(2)</script>`;
-  const name = `hostile-${Date.now()}`;
+  const name = `hostile-${Date.now()}-${"long".repeat(50)}`;
   const body = { apiVersion: "v1", kind: "ConfigMap", metadata: { name, annotations: { note: markup } }, data: { [`k${"x".repeat(60)}`]: markup, text: `\u202e${markup}\n${markup}`.repeat(50) } };
   const answer = await fetch(`${shop.server}/api/v1/namespaces/shop/configmaps?fieldManager=${encodeURIComponent(markup)}`, {
     method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body),
@@ -123,9 +123,16 @@ test("hostile content stays text", async () => {
     assert.ok(tries < 60, "it is not recorded");
     await page.waitForTimeout(250);
   }
-  for (const path of [`/o/configmaps/shop/${name}`, `/o/configmaps/shop/${name}?tab=changes`, `/?q=${name}&fold=0`, `/?by=${encodeURIComponent(markup)}`, `/at?kind=cm&ns=shop`, "/diff?from=-5m&kind=cm"]) {
+  const hostile = [`/o/configmaps/shop/${name}`, `/o/configmaps/shop/${name}?tab=changes`, `/?q=${name}&fold=0`, `/?by=${encodeURIComponent(markup)}`, `/at?kind=cm&ns=shop`, "/diff?from=-5m&kind=cm"];
+  for (const path of hostile) {
     await page.goto(shop.origin + path);
     assert.equal(await page.locator("main img, main script").count(), 0, path);
+  }
+  const phone = await browsers.window(WINDOWS[2]);
+  for (const path of hostile) {
+    await phone.goto(shop.origin + path);
+    assert.equal(await excess(phone), 0, `${path} is too wide`);
+    assert.deepEqual(await axe(phone), [], path);
   }
   assert.deepEqual(browsers.unexpected(), []);
 });
