@@ -4,6 +4,8 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { Browsers, WINDOWS, demo, ui, until } from "./demo.mjs";
 
+/** The most bytes of a first load with a page full of rows. */
+const FIRST = 90_000;
 /** The most bytes of all scripts. */
 const SCRIPTS = 30_000;
 /** The most that may move, as browsers measure it. */
@@ -40,13 +42,14 @@ async function load(address) {
 
 const sum = (answers) => answers.reduce((all, it) => all + it.bytes, 0);
 
-test("the first load asks this server alone, for each file once, and the scripts are small", async (t) => {
+test("the first load asks this server alone, for each file once, and is small", async (t) => {
   const answers = await load(`${shop.origin}/?fold=0`);
   for (const { url } of answers) assert.equal(new URL(url).origin, shop.origin);
   assert.equal(new Set(answers.map((it) => it.url)).size, answers.length);
   const scripts = answers.filter((it) => it.type === "Script");
   assert.ok(scripts.length > 0);
   t.diagnostic(`${sum(answers)} bytes, of which scripts ${sum(scripts)}`);
+  assert.ok(sum(answers) <= FIRST, `a first load of ${sum(answers)} bytes`);
   assert.ok(sum(scripts) <= SCRIPTS, `scripts of ${sum(scripts)} bytes`);
 });
 
