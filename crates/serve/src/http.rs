@@ -3,6 +3,7 @@
 //!
 //! All tasks belong to one [`Serving`]: when it is stopped or dropped, no connection and no task is left.
 
+mod activity;
 mod connection;
 mod gate;
 mod request;
@@ -42,8 +43,8 @@ pub struct ServerOptions {
     pub max_request_body: usize,
     /// How many requests of one HTTP/2 connection run at once.
     pub max_concurrent_streams: u32,
-    /// How long a handshake, the head of a request and its body may take, each. An HTTP/1.1 connection is closed that is idle so
-    /// long. `None` waits for ever, as clients of Kubernetes are used to.
+    /// How long a handshake, the head of a request and its body may take, each. A connection is closed that is idle so long, or whose
+    /// client takes nothing of its responses. `None` waits for ever, as clients of Kubernetes are used to.
     pub read_timeout: Option<Duration>,
     /// How many connections may be open. A further one is closed at once. `None` for as many as there are.
     pub max_connections: Option<usize>,

@@ -38,7 +38,7 @@ test("times are those of the zone that the page names, whatever the zone of the 
       const shown = await times(window);
       assert.ok(shown.length > 10);
       for (const [text, iso] of shown) assert.equal(text, clock(iso, zone), `${timezoneId}: ${iso}`);
-      assert.match(await window.locator("footer").innerText(), new RegExp(`Times are in ${zone}, UTC\\${offset}`));
+      assert.match(await window.locator("footer").innerText(), new RegExp(`Times are in ${zone}, now UTC\\${offset}`));
 
       // What somebody writes is a time of the same zone.
       const [newest] = shown;
@@ -96,7 +96,7 @@ test("on paper there is a head with the cluster, the zone and the address, all i
     assert.equal(pdf.subarray(0, 5).toString(), "%PDF-");
     await page.emulateMedia({ media: "print" });
     const head = await page.locator("p.printed").innerText();
-    assert.match(head, /Cluster testapi as of .*, times in Europe\/Berlin, UTC\+0[12]:00, printed from /);
+    assert.match(head, /Cluster testapi as of .*, times in Europe\/Berlin, now UTC\+0[12]:00, printed from /);
     assert.ok(head.endsWith(page.url()), head);
     const pressed = page.locator("button, input, select, summary, .button, header nav, header form, nav.tabs, nav.pager, nav.steps, footer");
     assert.equal(await pressed.filter({ visible: true }).count(), 0, path);

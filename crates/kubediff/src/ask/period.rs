@@ -8,11 +8,7 @@ use super::error::AskError;
 use super::instant::instant;
 use crate::follow::Within;
 use crate::history::notes::{LEFT_OUT, OPEN, WATCHED_UNTIL, WITHIN, left};
-
-/// `2026-11-23 14:05:00`, in the time zone of the person who asks.
-pub(crate) fn date_and_time(at: Timestamp, zone: &TimeZone) -> String {
-    at.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string()
-}
+use crate::text::clock::date_and_time;
 
 /// A part of the past: from a time on, before a time.
 #[derive(Debug, Clone, Copy, Default)]
@@ -128,8 +124,6 @@ pub(crate) fn unwatched(
     let is_limited = reader.is_limited()?;
     let mut unwatched = Vec::new();
     let kinds: Vec<String> = scope.kinds.iter().map(ToString::to_string).collect();
-    let is_of = |target: &str, name: &str| target.split('/').next() == Some(name);
-    let is_asked = |target: &str| kinds.is_empty() || kinds.iter().any(|name| is_of(target, name));
     for name in &kinds {
         let left: Option<Timestamp> = notes.get(&left(name)).and_then(|time| time.parse().ok());
         if let Some(left) = left.filter(|left| *left < at) {
@@ -138,16 +132,9 @@ pub(crate) fn unwatched(
             unwatched.push(format!("{name} never watched"));
         }
     }
-    let open = notes.iter().filter_map(|(note, value)| {
-        let (since, cause) = value.split_once(' ')?;
-        let since: Timestamp = since.parse().ok()?;
-        let target = note.strip_prefix(OPEN).filter(|target| is_asked(target) && since <= at)?;
-        let is_shown = !is_limited || positions.contains_key(target);
-        is_shown.then_some((since, target, cause))
-    });
-    let open: Vec<_> = open.collect();
+    let open = open_gaps(reader, scope, at)?;
     if let Some((since, _, cause)) = open.iter().min() {
-        let names: Vec<&str> = open.iter().map(|(_, target, _)| *target).collect();
+        let names: Vec<&str> = open.iter().map(|(_, target, _)| &**target).collect();
         let (names, since) = (crate::show::summary::some(&names), date_and_time(*since, zone));
         unwatched.push(format!("{names} not watched since {since}: {cause}"));
     }
@@ -163,4 +150,30 @@ pub(crate) fn unwatched(
         }
     }
     Ok(unwatched)
+}
+
+/// The gaps of a scope that last at a time: since when, of which target, and why.
+pub(crate) fn open_gaps(
+    reader: &mut Reader,
+    scope: &Scope,
+    at: Timestamp,
+) -> Result<Vec<(Timestamp, String, String)>, AskError> {
+    let (notes, positions) = (reader.notes()?, reader.positions()?);
+    let is_limited = reader.is_limited()?;
+    let is_asked = |target: &str| {
+        scope.kinds.is_empty() || scope.kinds.iter().any(|kind| is_of(target, &kind.to_string()))
+    };
+    let open = notes.iter().filter_map(|(note, value)| {
+        let (since, cause) = value.split_once(' ')?;
+        let since: Timestamp = since.parse().ok()?;
+        let target = note.strip_prefix(OPEN).filter(|target| is_asked(target) && since <= at)?;
+        let is_shown = !is_limited || positions.contains_key(target);
+        is_shown.then(|| (since, target.to_owned(), cause.to_owned()))
+    });
+    Ok(open.collect())
+}
+
+/// Whether a target is this resource, or one object of it.
+fn is_of(target: &str, resource: &str) -> bool {
+    target.split('/').next() == Some(resource)
 }

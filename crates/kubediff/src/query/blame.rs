@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 use super::args::{BlameArgs, BlameFormat};
 use super::error::QueryError;
 use super::output::Output;
-use crate::ask::period::date_and_time;
 use crate::ask::{AskError, authors, full_name, names};
 use crate::model::managers;
 use crate::model::path::PathPattern;
 use crate::show::render::painter::{CYAN, DIM, PLAIN, Painter};
+use crate::text::clock::date_and_time;
 use crate::text::table::Table;
 use crate::text::terminal::{cut, escape, flow, say, width, wrap};
 

@@ -8,9 +8,10 @@ use super::error::QueryError;
 use super::output::Output;
 use crate::ask::names::Target;
 use crate::ask::net::Net as Differences;
-use crate::ask::period::{Period, covered, date_and_time};
+use crate::ask::period::{Period, covered};
 use crate::changes::change::WithObjects;
 use crate::model::patch::PatchOp;
+use crate::text::clock::date_and_time;
 use crate::text::terminal::say;
 use crate::{Change, Noise, Redacted};
 

@@ -14,9 +14,10 @@ use super::error::QueryError;
 use super::output::Output;
 use crate::ask::instant::instant;
 use crate::ask::names::Target;
-use crate::ask::period::{covered, date_and_time, doubts, nothing};
+use crate::ask::period::{covered, doubts, nothing};
 use crate::ask::{self, AskError, resource, shown as manifest};
 use crate::show::render::{json_pretty, yaml};
+use crate::text::clock::date_and_time;
 use crate::text::table::Table;
 use crate::text::terminal::{escape, say};
 

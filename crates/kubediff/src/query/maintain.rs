@@ -8,7 +8,8 @@ use serde_json::json;
 use super::args::{BlameFormat, Maintain};
 use super::error::QueryError;
 use super::output::Output;
-use crate::ask::period::{date_and_time, end};
+use crate::ask::period::end;
+use crate::text::clock::date_and_time;
 use crate::text::table::Table;
 use crate::text::terminal::{escape, thousands};
 

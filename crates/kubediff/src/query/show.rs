@@ -8,9 +8,10 @@ use super::args::{ShowRevisionArgs, VersionFormat};
 use super::error::QueryError;
 use super::output::Output;
 use crate::Change;
-use crate::ask::period::{covered, date_and_time, nothing};
+use crate::ask::period::{covered, nothing};
 use crate::ask::{AskError, full_name, names, object, shown};
 use crate::show::render::yaml;
+use crate::text::clock::date_and_time;
 use crate::text::terminal::{escape, say};
 
 pub(super) fn run(args: &ShowRevisionArgs, now: &Zoned) -> Result<(), QueryError> {

@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use jiff::Zoned;
-use serve::{Body, full};
+use serve::{Body, compressed, full};
 
 use super::door::{Admission, Door};
 use super::problem::Problem;
@@ -55,8 +55,8 @@ impl Entrance {
 
     /// Answers a request.
     pub(super) async fn answer(&self, request: Request<Bytes>) -> Response<Body> {
-        let is_head = request.method() == Method::HEAD;
-        hardened(self.admitted(request).await, is_head)
+        let (is_head, headers) = (request.method() == Method::HEAD, request.headers().clone());
+        hardened(compressed(&headers, self.admitted(request).await).await, is_head)
     }
 
     async fn admitted(&self, request: Request<Bytes>) -> Response<Body> {

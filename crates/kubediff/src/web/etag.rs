@@ -65,6 +65,12 @@ impl Condition {
         Ok(Tagged { answer, tag: tag.filter(|_| !asked.is_partial) })
     }
 
+    /// A file of the page, unless the client has it.
+    pub(super) fn file(&self, content: &'static str) -> Tagged<&'static str> {
+        let tag = format!("\"{:016x}\"", KEY.hash_one(content));
+        Tagged { answer: Some(content).filter(|_| !self.known.contains(&tag)), tag: Some(tag) }
+    }
+
     /// The tag of the answer; `None` where it may be another one soon.
     fn tag(
         &self,

@@ -19,8 +19,8 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use serde_json::json;
-use serve::Body;
 use serve::http::{ConnectionInfo, Server, ServerOptions, Serving};
+use serve::{Body, compressed};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::entrance::hardened;
@@ -177,6 +177,7 @@ impl Entrance {
     async fn answer(&self, request: Request<Bytes>) -> Response<Body> {
         let (begin, is_head) = (Instant::now(), request.method() == Method::HEAD);
         let line = format!("{} {}", request.method(), escape(&request.uri().to_string()));
+        let headers = request.headers().clone();
         let (response, user) = self.admitted(request).await;
         let status = response.status().as_u16();
         *self.answered.lock().unwrap_or_else(PoisonError::into_inner).entry(status).or_default() += 1;
@@ -184,7 +185,7 @@ impl Entrance {
             let ms = begin.elapsed().as_millis();
             say(&format!("page: {} {line} {status} {ms} ms", escape(&user.name)));
         }
-        hardened(response, is_head)
+        hardened(compressed(&headers, response).await, is_head)
     }
 
     /// The answer, and who gets it.

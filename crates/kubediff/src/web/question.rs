@@ -48,7 +48,9 @@ pub(super) fn target(params: &Params, reader: &mut Reader) -> Result<Target, Pro
     }
     let namespace = params.get("ns").map(|name| if name == address::NONE { "" } else { name });
     let mut target = Target::read(reader, &words, namespace).map_err(Problem::of("kind"))?;
-    target.scope.name = name.map(str::to_owned);
+    if let Some(name) = name {
+        target.scope.name = Some(name.to_owned());
+    }
     let part = params.get("name").filter(|name| name.contains('*')).map(|name| name.replace('*', ""));
     target.scope.part = params.get("q").map(str::to_owned).or(part).filter(|part| !part.is_empty());
     Ok(target)

@@ -31,8 +31,8 @@ pub(super) async fn review(
     Ok(answer(client, request, &missing, hint).await?["status"].take())
 }
 
-/// When the server made each namespace that exists.
-pub(super) async fn namespaces(client: &Client) -> Result<HashMap<String, Timestamp>, Problem> {
+/// The uid of each namespace that exists, and when the server made it.
+pub(super) async fn namespaces(client: &Client) -> Result<HashMap<String, (String, Timestamp)>, Problem> {
     let metadata = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
     let request = http::Request::get("/api/v1/namespaces")
         .header("accept", metadata)
@@ -41,8 +41,8 @@ pub(super) async fn namespaces(client: &Client) -> Result<HashMap<String, Timest
     let hint = "Give it the verb list on namespaces; the chart does. A right in a namespace is one to objects of the present one.";
     let answer = answer(client, request, "list namespaces", hint).await?;
     let made = |item: &Value| {
-        let metadata = &item["metadata"];
-        Some((metadata["name"].as_str()?.to_owned(), metadata["creationTimestamp"].as_str()?.parse().ok()?))
+        let text = |name: &str| item["metadata"][name].as_str();
+        Some((text("name")?.to_owned(), (text("uid")?.to_owned(), text("creationTimestamp")?.parse().ok()?)))
     };
     Ok(answer["items"].as_array().into_iter().flatten().filter_map(made).collect())
 }

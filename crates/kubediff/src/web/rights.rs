@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use http::StatusCode;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use kube_client::Client;
 use kubediff_history::{KindName, Right, Sight};
 use serde_json::json;
@@ -35,8 +35,18 @@ const MOST_ANSWERS: usize = 200_000;
 type Known = (Option<Arc<Sight>>, Instant);
 
 type Places = BTreeMap<KindName, BTreeSet<Option<String>>>;
-/// When the server made each namespace.
-type Namespaces = HashMap<String, Timestamp>;
+/// The namespaces of the cluster by their names.
+type Namespaces = HashMap<String, Tenancy>;
+
+/// A namespace of the cluster.
+#[derive(Debug, Clone)]
+struct Tenancy {
+    uid: String,
+    /// When the server made it.
+    made: Timestamp,
+    /// When it was listed first.
+    listed_at: Instant,
+}
 
 /// The rights of users, from the API server.
 pub(super) struct Rights {
@@ -225,8 +235,18 @@ impl Rights {
             return Ok(namespaces.clone());
         }
         let at = Instant::now();
-        let found = Arc::new(namespaces(&self.client).await?);
-        *lock(&self.namespaces) = Some((found.clone(), at));
+        let found = namespaces(&self.client).await?;
+        let mut former = lock(&self.namespaces);
+        let listed_at = |name: &str, uid: &str| {
+            let known = former.as_ref().and_then(|(known, _)| known.get(name));
+            known.filter(|known| known.uid == uid).map_or(at, |known| known.listed_at)
+        };
+        let found = found.into_iter().map(|(name, (uid, made))| {
+            let tenancy = Tenancy { listed_at: listed_at(&name, &uid), uid, made };
+            (name, tenancy)
+        });
+        let found: Arc<Namespaces> = Arc::new(found.collect());
+        *former = Some((found.clone(), at));
         Ok(found)
     }
 
@@ -247,6 +267,41 @@ impl Rights {
 /// A right in a namespace is one to objects of the present one. Without one it is none.
 fn at_present(right: Right, namespaces: &Namespaces) -> Option<Right> {
     let Some(name) = &right.namespace else { return Some(right) };
-    let since = *namespaces.get(name)?;
+    let since = namespaces.get(name)?.since(Timestamp::now());
     Some(Right { since: Some(since), ..right })
+}
+
+impl Tenancy {
+    /// How long a history may lag behind the cluster.
+    const LAG: Duration = Duration::from_secs(60);
+    /// A namespace that is so old is not listed for the first time after a deletion that the history does not have: clocks may be 15 minutes
+    /// apart.
+    const OLD: SignedDuration = SignedDuration::from_mins(16);
+
+    /// Since when an object was made that was made in this namespace. Times of the server have seconds, so one that was made in the same second may
+    /// have been in a former namespace, and the history may not have its deletion yet.
+    fn since(&self, now: Timestamp) -> Timestamp {
+        let is_young = self.listed_at.elapsed() < Self::LAG && now.duration_since(self.made) < Self::OLD;
+        let second = SignedDuration::from_secs(i64::from(is_young));
+        self.made.checked_add(second).unwrap_or(self.made)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_of_the_second_of_their_namespace_are_its_own_when_the_history_has_deletions_before_it() {
+        let made: Timestamp = "2026-03-01T14:00:00Z".parse().unwrap();
+        let after = |seconds| made.checked_add(SignedDuration::from_secs(seconds)).unwrap();
+        let listed = |ago| Instant::now().checked_sub(Duration::from_secs(ago)).unwrap();
+        let tenancy = |ago| Tenancy { uid: "1".to_owned(), made, listed_at: listed(ago) };
+        assert_eq!(tenancy(0).since(after(5)), after(1));
+        assert_eq!(tenancy(59).since(after(70)), after(1));
+        assert_eq!(tenancy(61).since(after(70)), made);
+        // The daemon has started, or this clock is behind the server's.
+        assert_eq!(tenancy(0).since(after(3_600)), made);
+        assert_eq!(tenancy(0).since(after(-600)), after(1));
+    }
 }

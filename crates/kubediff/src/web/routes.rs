@@ -53,7 +53,10 @@ impl Routes {
         let path = request.uri().path();
         if let Some(name) = path.strip_prefix("/static/") {
             return match asset(name) {
-                Some(asset) => content(StatusCode::OK, asset.kind, asset.content),
+                Some(asset) => {
+                    let of = |content: &'static str| self::content(StatusCode::OK, asset.kind, content);
+                    Condition::of(request).file(asset.content).response(of)
+                }
                 None => refusal(path, missing(path), &Zoned::now()),
             };
         }

@@ -15,6 +15,7 @@ use crate::model::gap::Gap;
 use crate::show::render::event::Remark;
 use crate::show::render::header::{authors, mark, ways};
 use crate::story::{Story, Verdict};
+use crate::text::clock::time_of_day;
 use crate::text::terminal::{flow, thousands};
 
 /// Rows below each other. The first one of a day has the date.
@@ -124,13 +125,13 @@ impl Rows {
         let day = (self.day != Some(date)).then(|| date.strftime("%A, %-d %B %Y").to_string());
         self.day = Some(date);
         row["day"] = json!(day);
-        row["time"] = json!(local.strftime("%H:%M:%S").to_string());
+        row["time"] = json!(time_of_day(at, &self.zone));
         row["iso"] = json!(at);
         self.rows.push(row);
     }
 
     fn time(&self, at: Timestamp) -> String {
-        at.to_zoned(self.zone.clone()).strftime("%H:%M:%S").to_string()
+        time_of_day(at, &self.zone)
     }
 }
 

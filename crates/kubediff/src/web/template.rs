@@ -133,7 +133,7 @@ impl<'a> Frame<'a> {
         json!({
             "title": self.title,
             "cluster": cluster,
-            "zone": format!("{zone}, UTC{hours}"),
+            "zone": format!("{zone}, now UTC{hours}"),
             // To the minute: within it, a browser that comes again has the same page.
             "now": now.strftime("%Y-%m-%d %H:%M").to_string(),
             "nav": self.nav,

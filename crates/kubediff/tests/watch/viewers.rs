@@ -32,8 +32,15 @@ async fn send(client: &Client, method: &str, path: &str, body: Value) -> Value {
     answer.unwrap_or_else(|error| panic!("{method} {path}: {error}"))
 }
 
+/// Makes a namespace, and waits for the server's next second: objects of the first one are shown a minute later.
 async fn namespace(client: &Client, name: &str) {
-    send(client, "POST", "/api/v1/namespaces", json!({"metadata": {"name": name}})).await;
+    let made = send(client, "POST", "/api/v1/namespaces", json!({"metadata": {"name": name}})).await;
+    let path = format!("/api/v1/namespaces/{name}/configmaps?dryRun=All");
+    let second = |object: &Value| object["metadata"]["creationTimestamp"].clone();
+    while second(&send(client, "POST", &path, json!({"metadata": {"name": "clock"}})).await) == second(&made)
+    {
+        tokio::task::yield_now().await;
+    }
 }
 
 async fn token(client: &Client, account: &str) -> String {

@@ -14,6 +14,7 @@ use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::activity::Activity;
 use super::tls::Acceptor;
 use super::{AnyHandler, request};
 
@@ -78,11 +79,14 @@ impl Connection {
         builder.http2().max_send_buf_size(WRITE_BUFFER).max_concurrent_streams(max_concurrent_streams);
         let begun = CancellationToken::new();
         let first = begun.clone();
+        let activity = Activity::new();
+        let going_on = activity.clone();
         let service = service_fn(move |incoming: http::Request<Incoming>| {
             first.cancel();
-            let (handler, info) = (handler.clone(), info.clone());
+            let (handler, info, activity) = (handler.clone(), info.clone(), going_on.clone());
             async move {
                 let closed = info.closed.clone();
+                let _busy = activity.begin();
                 let answer = match within(read_timeout, request::collect(incoming, max_request_body)).await {
                     Some(Ok(request)) => handler(request, info).await,
                     Some(Err(refusal)) => refusal,
@@ -96,7 +100,8 @@ impl Connection {
                     // After a close by the handler this response must not be sent.
                     std::future::pending::<()>().await;
                 }
-                Ok::<_, Infallible>(answer)
+                let is_watched = read_timeout.is_some();
+                Ok::<_, Infallible>(if is_watched { activity.watch(answer) } else { answer })
             }
         });
         let mut connection = pin!(builder.serve_connection_with_upgrades(stream, service));
@@ -106,11 +111,18 @@ impl Connection {
                 std::future::pending().await
             }
         };
+        let idle = async {
+            match read_timeout {
+                Some(limit) => activity.is_idle(limit).await,
+                None => std::future::pending().await,
+            }
+        };
         // An error ends this connection and nothing else.
         tokio::select! {
             biased;
             _ = connection.as_mut() => return,
             () = silent => return,
+            () = idle => return,
             () = drain.cancelled() => connection.as_mut().graceful_shutdown(),
         }
         let _ = connection.await;

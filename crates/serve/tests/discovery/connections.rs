@@ -262,3 +262,38 @@ async fn a_connection_without_a_request_is_closed_and_only_so_many_are_open() {
     assert_eq!(text(sender.send_request(get("/")).await).await, "4 0");
     serving.stop().await;
 }
+
+/// An attack kept 400 connections open: their clients took nothing of what they had asked for, and answered each ping.
+#[tokio::test]
+async fn a_connection_is_closed_whose_client_takes_nothing() {
+    let limit = Some(std::time::Duration::from_secs(1));
+    let serving = start(ServerOptions { read_timeout: limit, ..ServerOptions::default() }).await;
+    let mut stalled = Vec::new();
+    for window in [0, 1] {
+        for path in ["http://x/", "http://x/big"] {
+            let stream = TokioIo::new(TcpStream::connect(serving.address()).await.unwrap());
+            let mut builder = http2::Builder::new(TokioExecutor::new());
+            builder.initial_stream_window_size(window);
+            let (mut sender, connection) = builder.handshake(stream).await.unwrap();
+            let running = tokio::spawn(connection);
+            let answer = sender.send_request(get(path)).await.unwrap();
+            stalled.push((sender, answer, running));
+        }
+    }
+    let mut unread = http1(serving.address()).await;
+    let unread = unread.send_request(get("/big")).await.unwrap();
+    // This one waits for the server.
+    let mut waits = http2_over(TcpStream::connect(serving.address()).await.unwrap()).await;
+    let mut body = waits.send_request(get("http://x/forever")).await.unwrap().into_body();
+    body.frame().await.unwrap().unwrap();
+    for (_, _, running) in &mut stalled {
+        let _ =
+            tokio::time::timeout(std::time::Duration::from_secs(20), running).await.expect("it is closed");
+    }
+    while serving.connections() > 1 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(text(waits.send_request(get("http://x/")).await).await, "6 0");
+    drop((stalled, unread, body));
+    serving.stop().await;
+}

@@ -10,6 +10,7 @@ use super::painter::{BOLD, DIM, GREEN, MAGENTA, PLAIN, Painter, RED, YELLOW};
 use super::{INDENT, Renderer};
 use crate::changes::change::{Change, Origin, Verb};
 use crate::model::managers;
+use crate::text::clock;
 use crate::text::terminal::{cut, escape, width};
 
 pub(super) fn header(renderer: &Renderer, change: &Change, out: &mut Painter) {
@@ -59,12 +60,12 @@ pub(super) fn summary(change: &Change) -> String {
 
 /// `14:03:22`.
 pub(super) fn time(renderer: &Renderer, at: Timestamp) -> String {
-    at.to_zoned(renderer.time_zone.clone()).strftime("%H:%M:%S").to_string()
+    clock::time_of_day(at, &renderer.time_zone)
 }
 
 /// `2026-11-23 14:03:22`.
 pub(super) fn date_and_time(renderer: &Renderer, at: Timestamp) -> String {
-    at.to_zoned(renderer.time_zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string()
+    clock::date_and_time(at, &renderer.time_zone)
 }
 
 /// The start of a line: the time, in a log with the date.

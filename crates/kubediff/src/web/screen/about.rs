@@ -3,8 +3,9 @@
 use kubediff_history::{Page, Record, Scope};
 use serde_json::{Value, json};
 
-use crate::ask::period::{covered, date_and_time, unwatched};
+use crate::ask::period::{covered, unwatched};
 use crate::history::notes::OPEN;
+use crate::text::clock::date_and_time;
 use crate::text::terminal::thousands;
 use crate::web::address;
 use crate::web::params::Params;

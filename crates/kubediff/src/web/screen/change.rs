@@ -5,9 +5,10 @@ use serde_json::{Value, json};
 
 use super::manifest;
 use crate::Change;
-use crate::ask::period::{covered, date_and_time};
+use crate::ask::period::covered;
 use crate::ask::{object, shown};
 use crate::show::render::header::ways;
+use crate::text::clock::date_and_time;
 use crate::web::address;
 use crate::web::params::Params;
 use crate::web::problem::Problem;

@@ -5,7 +5,8 @@ use jiff::tz::TimeZone;
 use kubediff_history::{Filter, Page, Reader, Survey};
 use serde_json::{Value, json};
 
-use crate::ask::period::date_and_time;
+use crate::ask::period::open_gaps;
+use crate::text::clock::{date_and_time, local, time_of_day};
 use crate::web::params::Params;
 use crate::web::problem::Problem;
 use crate::web::question::SCOPE;
@@ -19,6 +20,8 @@ const STEPS: &[i64] = &[
     1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, 86_400,
     172_800, 604_800, 2_592_000, 31_536_000,
 ];
+/// The room of a label.
+const LABEL: f64 = 70.0;
 /// Gaps that are drawn.
 const GAPS: usize = 500;
 
@@ -60,6 +63,8 @@ pub(super) fn gaps(
         .into_iter()
         .map(|gap| (gap.from.max(from), gap.to.min(to)))
         .collect();
+    let open = open_gaps(reader, &filter.scope, to)?;
+    gaps.extend(open.into_iter().map(|(since, ..)| (since.max(from), to)));
     gaps.sort_unstable();
     let mut joined: Vec<(Timestamp, Timestamp)> = Vec::new();
     for (from, to) in gaps {
@@ -79,7 +84,7 @@ pub(super) fn histogram(
     params: &Params,
     zone: &TimeZone,
 ) -> Value {
-    let most = survey.parts.iter().map(kubediff_history::Counts::total).max().unwrap_or(0).max(1);
+    let most = survey.parts.iter().map(kubediff_history::Counts::total).max().unwrap_or(0);
     let (Some(first), Some(last)) = (parts.times.first(), parts.times.last()) else { return Value::Null };
     #[expect(clippy::cast_precision_loss, reason = "a place on a screen")]
     let share = |at: Timestamp| {
@@ -87,7 +92,8 @@ pub(super) fn histogram(
         round((at.as_millisecond() - first.as_millisecond()) as f64 / whole * WIDTH)
     };
     #[expect(clippy::cast_precision_loss, reason = "a height on a screen")]
-    let height = |count: u64| if count == 0 { 0.0 } else { (count as f64 / most as f64 * HEIGHT).max(2.0) };
+    let height =
+        |count: u64| if count == 0 { 0.0 } else { (count as f64 / most.max(1) as f64 * HEIGHT).max(2.0) };
     let bars = parts.times.windows(2).zip(&survey.parts).filter_map(|(ends, counts)| {
         let [from, to] = ends else { return None };
         let mut y = HEIGHT;
@@ -106,7 +112,7 @@ pub(super) fn histogram(
         }
         Some(json!({
             "x": share(*from), "width": round((share(*to) - share(*from) - 1.0).max(1.0)),
-            "label": format!("{} to {}", date_and_time(*from, zone), time(*to, zone)),
+            "label": format!("{} to {}", date_and_time(*from, zone), time_of_day(*to, zone)),
             "href": params.address("/", SCOPE, &[("since", &from.to_string()), ("until", &to.to_string())]),
             "added": counts.added, "updated": counts.updated + counts.others, "deleted": counts.deleted,
             "parts": stack, "gap": gaps.iter().any(|gap| gap.0 < *to && gap.1 > *from),
@@ -125,9 +131,12 @@ pub(super) fn histogram(
         step if step >= 60 => "%H:%M",
         _ => "%H:%M:%S",
     };
-    let ticks = parts.times.iter().step_by(every).filter(|at| share(**at) < WIDTH - 30.0).map(
-        |at| json!({ "x": share(*at), "label": at.to_zoned(zone.clone()).strftime(format).to_string() }),
-    );
+    // The first part may be short, and its label would stand in that of the next one.
+    let second = parts.times.get(every).map_or(WIDTH, |at| share(*at));
+    let labelled = parts.times.iter().step_by(every).skip(usize::from(second < LABEL));
+    let ticks = labelled
+        .filter(|at| share(**at) < WIDTH - 30.0)
+        .map(|at| json!({ "x": share(*at), "label": local(*at, zone, format) }));
     let note = survey.counted_since.map(|since| {
         format!("Kinds, namespaces and managers are counted since {} only.", date_and_time(since, zone))
     });
@@ -140,10 +149,6 @@ pub(super) fn histogram(
 
 pub(super) fn round(value: f64) -> f64 {
     (value * 10.0).round() / 10.0
-}
-
-fn time(at: Timestamp, zone: &TimeZone) -> String {
-    at.to_zoned(zone.clone()).strftime("%H:%M:%S").to_string()
 }
 
 /// The periods that one can choose.

@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 
 use crate::ask::instant::instant as time_of;
 use crate::ask::names::Target;
-use crate::ask::period::{date_and_time, doubts};
+use crate::ask::period::doubts;
 use crate::ask::{object, resource};
+use crate::text::clock::date_and_time;
 use crate::web::address;
 use crate::web::params::Params;
 use crate::web::problem::Problem;

@@ -7,9 +7,9 @@ use jiff::tz::TimeZone;
 use kubediff_history::{Field, FieldBlame};
 use serde_json::{Value, json};
 
-use crate::ask::period::date_and_time;
 use crate::changes::facts::duration;
 use crate::model::managers;
+use crate::text::clock::date_and_time;
 use crate::web::address;
 use crate::web::row::{clipped, text};
 

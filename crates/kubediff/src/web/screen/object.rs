@@ -11,9 +11,10 @@ use crate::ask::cursor::Cursor;
 use crate::ask::instant::instant;
 use crate::ask::log::{Item, Question, Step, Walk};
 use crate::ask::names::{self, Target};
-use crate::ask::period::{date_and_time, doubts};
+use crate::ask::period::doubts;
 use crate::ask::{authors, fields_of, net, shown};
 use crate::model::path::{Path, PathPattern};
+use crate::text::clock::date_and_time;
 use crate::web::address;
 use crate::web::params::Params;
 use crate::web::problem::Problem;
@@ -156,6 +157,7 @@ pub(in crate::web) fn object(
     });
     let heading = title(id);
     let mut frame = Frame::new(&heading, "", params, KNOWN);
+    frame.search.clear();
     let when = at.unwrap_or_else(|| asked.now.timestamp());
     if tab == Tab::Manifest {
         frame.notices.extend(doubts(asked.reader, &found.target.scope, when, &zone)?);

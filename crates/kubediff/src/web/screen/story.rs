@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use super::strip::{self, Lane};
 use crate::Change;
 use crate::ask::Stories;
-use crate::ask::period::date_and_time;
 use crate::changes::facts::duration;
 use crate::story::Story;
+use crate::text::clock::{date_and_time, time_of_day};
 use crate::web::address;
 use crate::web::params::Params;
 use crate::web::problem::Problem;
@@ -145,7 +145,7 @@ pub(in crate::web) fn markdown(asked: &mut Asked<'_>, id: Number, origin: &str) 
     let _ = writeln!(out, "| time | change | object | |\n|---|---|---|---|");
     for record in records.iter().take(100) {
         if let Record::Change(change) = record {
-            let at = change.observed_at.to_zoned(zone.clone()).strftime("%H:%M:%S").to_string();
+            let at = time_of_day(change.observed_at, &zone);
             let number = change.number.unwrap_or_default();
             let link = format!("[#{number}]({origin}{})", address::change(number));
             let object = plain(&format!("{} {}", change.object.gvk.kind, name(&change.object)));

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::histogram::round;
 use crate::story::{PodStage, Story, stage};
+use crate::text::clock::time_of_day;
 use crate::web::address;
 use crate::web::problem::Problem;
 
@@ -100,7 +101,7 @@ pub(super) fn strip(lanes: &[Lane], story: &Story, gaps: &[Gap], zone: &TimeZone
         let share = (at.as_millisecond() - from.as_millisecond()) as f64 / whole;
         round(LABEL + share.clamp(0.0, 1.0) * (WIDTH - LABEL))
     };
-    let time = |at: Timestamp| at.to_zoned(zone.clone()).strftime("%H:%M:%S").to_string();
+    let time = |at: Timestamp| time_of_day(at, zone);
     #[expect(clippy::cast_precision_loss, reason = "a place on a screen")]
     let shown: Vec<Value> = drawn
         .iter()

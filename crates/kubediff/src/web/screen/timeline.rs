@@ -9,8 +9,9 @@ use serde_json::{Value, json};
 use super::histogram;
 use crate::ask::cursor::Cursor;
 use crate::ask::log::{Question, Step, Walk};
-use crate::ask::period::{covered, date_and_time, end, events_removed, unwatched};
+use crate::ask::period::{covered, end, events_removed, unwatched};
 use crate::changes::facts::duration;
+use crate::text::clock::date_and_time;
 use crate::web::address;
 use crate::web::params::Params;
 use crate::web::problem::Problem;
@@ -128,7 +129,7 @@ pub(in crate::web) fn timeline(asked: &mut Asked<'_>, params: &Params) -> Result
     if filter.events {
         notices.extend(events_removed(asked.reader, Some(from), &zone)?);
     }
-    let is_empty = rows.rows.is_empty() && looked.is_none();
+    let is_empty = total == 0 && looked.is_none() && rows.rows.iter().all(|row| row["sort"] == "gap");
     let presets = histogram::presets_of(params);
     let wider = presets.wider.clone();
     let empty = match is_empty && is_first {

@@ -58,6 +58,7 @@ fn pages_of_the_log_are_the_log() {
             ("--fold pods --events", "fold=1&kind=pods&events=1"),
             ("deploy,no -n shop", "kind=deploy,no&ns=shop"),
             ("deploy/cart", "kind=deploy&name=cart"),
+            ("deploy/cart", "kind=deploy/cart"),
             ("--manager argocd", "by=argocd"),
             ("--path status --change updated", "path=status&change=updated"),
             ("--fold --change added,deleted", "fold=1&change=added,deleted"),

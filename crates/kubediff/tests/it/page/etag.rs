@@ -57,7 +57,6 @@ const MOVING: &[&str] = &[
     "/search?s=cart",
     "/about",
     "/nothing",
-    "/static/main.js",
     "/v1/changes?since=-1h",
     "/v1/changes?until=now",
     "/v1/changes?since=14:00",
@@ -153,6 +152,20 @@ fn an_answer_of_the_clock_has_no_tag() {
     for path in MOVING {
         let answer = page.get(path);
         assert_eq!((tag(&answer), answer.header("cache-control")), (None, Some("no-store")), "{path}");
+    }
+}
+
+#[test]
+fn a_file_of_the_page_is_sent_once() {
+    let shop = Shop::open();
+    let page = Page::at(&shop.path, NOW);
+    for path in ["/static/main.js", "/static/style.css"] {
+        let first = page.get(path);
+        let known = tag(&first).expect("it has a tag").to_owned();
+        assert!(first.status == 200 && first.text.len() > 1_000, "{path}");
+        let again = page.unless("GET", path, &known);
+        assert_eq!((again.status, again.text.as_str(), tag(&again)), (304, "", Some(&*known)), "{path}");
+        assert_eq!(page.unless("GET", path, "\"other\"").text, first.text, "{path}");
     }
 }
 

@@ -89,7 +89,7 @@ fn the_cluster_at_a_time_is_what_get_prints() {
     for cell in printed.split_whitespace() {
         assert!(shown.contains(cell), "{cell}: {shown}");
     }
-    expect!["The cluster at 2026-03-01 14:06:00 #7 ‹ Change before Change after › Time Go Kinds configmaps 1 pods 1 deployments.apps 1 pods in shop 1 in all NAME READY STATUS RESTARTS AGE cart-a 0/1 CrashLoopBackOff 3 5m The same in a terminal kubediff get pods -n shop --at 2026-03-01T14:06:00Z"].assert_eq(&shown);
+    expect!["The cluster at 2026-03-01 14:06:00 #7 ‹ 5 minutes before 5 minutes after › Time Go Kinds configmaps 1 pods 1 deployments.apps 1 pods in shop 1 in all NAME READY STATUS RESTARTS AGE cart-a 0/1 CrashLoopBackOff 3 5m The same in a terminal kubediff get pods -n shop --at 2026-03-01T14:06:00Z"].assert_eq(&shown);
     expect![[r#"Differences From To Kinds Namespace Name Compare 3 objects differ between 2026-03-01 14:02:00 and 2026-03-01 14:08:00. ~ ConfigMap shop/app updated by kubectl-edit ~ data["app.yaml"]#log.level info debug ~ Pod shop/cart-a updated by kubelet/status ~ status.conditions[Ready].status True False ~ status.containerStatuses[web].ready true false ~ status.containerStatuses[web].restartCount 0 3 - status.containerStatuses[web].state.running {} + status.containerStatuses[web].state.waiting {reason: CrashLoopBackOff} ~ Deployment shop/cart updated by kubectl-set ~ spec.template.spec.containers[web].image web:1 web:2"#]].assert_eq(&content(&page, "/diff?from=14:02&to=14:08"));
 }
 
