@@ -4,9 +4,9 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use http::{Request, StatusCode, header};
+use http::{Request, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, Empty};
-use hyper::body::Bytes;
+use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
@@ -21,6 +21,12 @@ pub(crate) struct Page {
     host: String,
     cookie: String,
     sender: SendRequest<Empty<Bytes>>,
+}
+
+async fn connected(host: &str) -> Result<SendRequest<Empty<Bytes>>, Failure> {
+    let (sender, connection) = http1::handshake(TokioIo::new(TcpStream::connect(host).await?)).await?;
+    tokio::spawn(connection);
+    Ok(sender)
 }
 
 /// What came back.
@@ -50,8 +56,7 @@ impl Page {
         tokio::spawn(async move { while let Ok(Some(_)) = said.next_line().await {} });
         let link: http::Uri = link.parse()?;
         let host = link.authority().ok_or("no host")?.to_string();
-        let (sender, connection) = http1::handshake(TokioIo::new(TcpStream::connect(&host).await?)).await?;
-        tokio::spawn(connection);
+        let sender = connected(&host).await?;
         let mut page = Self { child, host, cookie: String::new(), sender };
         let entered = page.send(&link.path_and_query().ok_or("no path")?.to_string()).await?;
         let cookie = entered.headers().get(header::SET_COOKIE).ok_or("no cookie")?.to_str()?;
@@ -65,13 +70,26 @@ impl Page {
         self.child.id().unwrap_or_default()
     }
 
-    async fn send(&mut self, path: &str) -> Result<http::Response<hyper::body::Incoming>, Failure> {
-        let request = Request::get(path)
-            .header(header::HOST, &self.host)
-            .header(header::COOKIE, &self.cookie)
-            .body(Empty::new())?;
+    async fn send(&mut self, path: &str) -> Result<Response<Incoming>, Failure> {
+        let request = self.request(path)?;
         self.sender.ready().await?;
         Ok(self.sender.send_request(request).await?)
+    }
+
+    fn request(&self, path: &str) -> Result<Request<Empty<Bytes>>, Failure> {
+        let request =
+            Request::get(path).header(header::HOST, &self.host).header(header::COOKIE, &self.cookie);
+        Ok(request.body(Empty::new())?)
+    }
+
+    /// A live page on a connection of its own, which ends with what is returned.
+    pub(crate) async fn live(&self) -> Result<(SendRequest<Empty<Bytes>>, Incoming), Failure> {
+        let mut sender = connected(&self.host).await?;
+        let response = sender.send_request(self.request("/live")?).await?;
+        if response.status() != StatusCode::OK {
+            return Err(format!("/live: {}", response.status()).into());
+        }
+        Ok((sender, response.into_body()))
     }
 
     /// Asks, and reads the whole answer.

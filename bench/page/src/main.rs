@@ -22,6 +22,8 @@ use cluster::{Cluster, Row};
 
 /// How often the first page of a process is asked for, with nothing of the file in memory.
 const COLD: usize = 5;
+const OPEN_PAGES: usize = 50;
+const REQUESTS_PER_SECOND: u32 = 20;
 
 /// Measures the page of kubediff on a long history
 #[derive(Parser)]
@@ -84,9 +86,30 @@ async fn run(options: &Options) -> Result<(), Failure> {
         })
         .collect();
     let cold: Vec<f64> = cold.iter().map(Duration::as_secs_f64).collect();
+    let open_pages = open_pages(options, &rows, &mut random).await?;
     let bytes = kubediff_history::Reader::bytes(&options.history);
-    println!("{}", json!({"topics": topics, "cold": cold, "memory": memory(page.id())?, "bytes": bytes}));
+    println!(
+        "{}",
+        json!({"topics": topics, "cold": cold, "memory": memory(page.id())?, "openPages": open_pages, "bytes": bytes})
+    );
     Ok(())
+}
+
+/// The memory that 50 open pages and 20 requests a second take, above that of a page that nobody has open.
+async fn open_pages(options: &Options, rows: &[Row], random: &mut Rng) -> Result<u64, Failure> {
+    let mut page = Page::open(&options.kubediff, &options.history).await?;
+    page.ask("/").await?;
+    let before = memory(page.id())?;
+    let mut live = Vec::new();
+    for _ in 0..OPEN_PAGES {
+        live.push(page.live().await?);
+    }
+    let mut pace = tokio::time::interval(Duration::from_secs(1) / REQUESTS_PER_SECOND);
+    for _ in 0..options.questions / 5 {
+        pace.tick().await;
+        questions::ask(&mut page, rows, 1, random).await?;
+    }
+    Ok(memory(page.id())?.saturating_sub(before))
 }
 
 /// Drops a file from the page cache.

@@ -176,14 +176,14 @@ fn question(topic: Topic, rows: &[Row], story: usize, random: &mut Rng) -> (Stri
         (format!("/v1/changes?{}&limit={LIMIT}", conditions.query()), Some(conditions))
     };
     match topic {
-        Topic::Timeline => ("/".to_owned(), None),
+        Topic::Timeline => (["/", "/?since=1970-01-01"][random.usize(..2)].to_owned(), None),
         Topic::OneCondition => changes(Conditions::draw(random, rows, 1, false)),
         Topic::TwoConditions => changes(Conditions::draw(random, rows, 2, false)),
         Topic::RarePair => changes(Conditions::draw(random, rows, 3, true)),
-        Topic::Histogram => ("/v1/histogram".to_owned(), None),
+        Topic::Histogram => ("/v1/histogram?since=1970-01-01".to_owned(), None),
         Topic::Facets => {
             let of = ["kind", "ns", "by"][random.usize(..3)];
-            (format!("/v1/facets?of={of}"), None)
+            (format!("/v1/facets?of={of}&since=1970-01-01"), None)
         }
         Topic::Blame => {
             let often = rows.iter().find(|row| row.kind == 3 && row.number as usize == OFTEN);
