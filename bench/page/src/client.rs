@@ -29,7 +29,7 @@ async fn connected(host: &str) -> Result<SendRequest<Empty<Bytes>>, Failure> {
     Ok(sender)
 }
 
-/// What came back.
+/// The response to a question.
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) body: Bytes,

@@ -47,6 +47,8 @@ pub(crate) struct Row {
     pub(crate) manager: &'static str,
     /// The number in the name of a workload or plain object.
     pub(crate) number: u32,
+    /// Its time, in seconds since 1970.
+    pub(crate) second: i64,
 }
 
 /// A change of an object, whose states are made where they are wanted.
@@ -251,13 +253,20 @@ impl<F: FnMut(&Change<'_>)> Cluster<F> {
         old: Option<&dyn Fn(&Workload) -> Value>,
         new: Option<&dyn Fn(&Workload) -> Value>,
     ) {
-        let row = Row { verb, kind, namespace: workload.namespace, manager: "", number: workload.number };
+        let row = Row {
+            verb,
+            kind,
+            namespace: workload.namespace,
+            manager: "",
+            number: workload.number,
+            second: 0,
+        };
         self.tell(row, &|| [old, new].map(|state| state.map(|state| state(workload))));
     }
 
     fn tell_plain(&mut self, verb: Verb, old: Option<&Plain>, new: &Plain) {
         let kind = if new.kind == 0 { CONFIG } else { CONFIG + new.kind };
-        let row = Row { verb, kind, namespace: new.namespace, manager: "", number: new.number };
+        let row = Row { verb, kind, namespace: new.namespace, manager: "", number: new.number, second: 0 };
         self.tell(row, &|| [old.map(shape::plain), Some(shape::plain(new))]);
     }
 
@@ -269,6 +278,7 @@ impl<F: FnMut(&Change<'_>)> Cluster<F> {
             self.left -= 1;
             self.now += self.pause;
         }
+        row.second = self.now.as_second();
         row.manager = if row.verb == Verb::Deleted { "" } else { self.author };
         (self.tell)(&Change { row, at: self.now, states });
     }

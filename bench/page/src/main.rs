@@ -1,4 +1,4 @@
-//! Questions to the page of kubediff on a long history, which this program writes: how long answers take, and whether they are right.
+//! Questions to the page of kubediff on a long history, which this program writes: how long answers take, and whether lists are right.
 //!
 //! `cargo xtask bench web` runs it.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a tool talks to its terminal")]
@@ -11,7 +11,7 @@ mod write;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Parser;
 use fastrand::Rng;
@@ -75,8 +75,9 @@ async fn run(options: &Options) -> Result<(), Failure> {
     let mut page = Page::open(&options.kubediff, &options.history).await?;
     let mut random = Rng::with_seed(options.seed);
     // The caches are filled.
-    questions::ask(&mut page, &rows, options.questions / 10, &mut random).await?;
-    let times = questions::ask(&mut page, &rows, options.questions, &mut random).await?;
+    let story = questions::long_story(&rows);
+    questions::ask(&mut page, &rows, story, options.questions / 10, &mut random).await?;
+    let times = questions::ask(&mut page, &rows, story, options.questions, &mut random).await?;
     let topics: Vec<_> = times
         .into_iter()
         .map(|(topic, mut times)| {
@@ -86,17 +87,18 @@ async fn run(options: &Options) -> Result<(), Failure> {
         })
         .collect();
     let cold: Vec<f64> = cold.iter().map(Duration::as_secs_f64).collect();
-    let open_pages = open_pages(options, &rows, &mut random).await?;
+    let (open_pages, rate) = open_pages(options).await?;
     let bytes = kubediff_history::Reader::bytes(&options.history);
     println!(
         "{}",
-        json!({"topics": topics, "cold": cold, "memory": memory(page.id())?, "openPages": open_pages, "bytes": bytes})
+        json!({"topics": topics, "cold": cold, "memory": memory(page.id())?, "openPages": open_pages, "rate": rate, "bytes": bytes})
     );
     Ok(())
 }
 
-/// The memory that 50 open pages and 20 requests a second take, above that of a page that nobody has open.
-async fn open_pages(options: &Options, rows: &[Row], random: &mut Rng) -> Result<u64, Failure> {
+/// The memory that 50 live pages and 20 timelines a second take, above that of a page that nobody has open; and how many timelines it was
+/// a second.
+async fn open_pages(options: &Options) -> Result<(u64, f64), Failure> {
     let mut page = Page::open(&options.kubediff, &options.history).await?;
     page.ask("/").await?;
     let before = memory(page.id())?;
@@ -105,11 +107,16 @@ async fn open_pages(options: &Options, rows: &[Row], random: &mut Rng) -> Result
         live.push(page.live().await?);
     }
     let mut pace = tokio::time::interval(Duration::from_secs(1) / REQUESTS_PER_SECOND);
-    for _ in 0..options.questions / 5 {
+    let (begin, count) = (Instant::now(), options.questions / 5);
+    for _ in 0..count {
         pace.tick().await;
-        questions::ask(&mut page, rows, 1, random).await?;
+        page.ask("/").await?;
     }
-    Ok(memory(page.id())?.saturating_sub(before))
+    let rate = count as f64 / begin.elapsed().as_secs_f64();
+    if live.iter().any(|(sender, _)| sender.is_closed()) {
+        return Err("a live page has ended".into());
+    }
+    Ok((memory(page.id())?.saturating_sub(before), rate))
 }
 
 /// Drops a file from the page cache.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use http::StatusCode;
+use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::client::{Failure, Page};
@@ -14,7 +15,7 @@ use crate::shape;
 /// Changes that a page of answers has.
 const LIMIT: usize = 50;
 
-/// What is asked for, and how often in a hundred.
+/// The subject of a question.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Topic {
     Timeline,
@@ -29,6 +30,7 @@ pub(crate) enum Topic {
     State,
 }
 
+/// How often each is drawn in a hundred.
 const MIX: [(Topic, u32); 10] = [
     (Topic::Timeline, 30),
     (Topic::OneCondition, 15),
@@ -87,7 +89,7 @@ impl Conditions {
 
     fn draw(random: &mut Rng, rows: &[Row], count: usize, is_rare: bool) -> Self {
         let row = rows[random.usize(..rows.len())];
-        // Manager and verb of different records may never come together, or hardly ever.
+        // The kind of one record and the namespace of another one may hardly ever come together.
         let other = if is_rare { rows[random.usize(..rows.len())] } else { row };
         let mut conditions = Self::default();
         let mut fields = [0, 1, 2, 3];
@@ -123,11 +125,11 @@ impl Times {
 pub(crate) async fn ask(
     page: &mut Page,
     rows: &[Row],
+    story: usize,
     count: usize,
     random: &mut Rng,
 ) -> Result<BTreeMap<Topic, Times>, Failure> {
     let mut times: BTreeMap<Topic, Times> = BTreeMap::new();
-    let story = long_story(rows);
     for _ in 0..count {
         let topic = draw(random);
         let (path, conditions) = question(topic, rows, story, random);
@@ -160,7 +162,7 @@ fn draw(random: &mut Rng) -> Topic {
 }
 
 /// The last rollout of the large workload whose records are all there.
-fn long_story(rows: &[Row]) -> usize {
+pub(crate) fn long_story(rows: &[Row]) -> usize {
     let is_begin = |row: &Row| row.number as usize == LARGE && row.manager == ARGO && row.kind == 1;
     let mut begins: Vec<usize> =
         rows.iter().enumerate().filter(|(_, row)| is_begin(row)).map(|(at, _)| at + 1).collect();
@@ -219,5 +221,17 @@ fn check(answer: &Value, conditions: &Conditions, rows: &[Row]) -> Result<(), St
     let expected: Vec<u64> = found.map(|(at, _)| at as u64 + 1).take(LIMIT).collect();
     let is_whole = told.len() == LIMIT || answer["looked"]["complete"] == true;
     let known = if is_whole { &expected[..] } else { &expected[..told.len().min(expected.len())] };
-    if told == known { Ok(()) } else { Err(format!("{told:?}, not {known:?}")) }
+    if told != known {
+        return Err(format!("{told:?}, not {known:?}"));
+    }
+    // An answer that has not looked at all of it has looked at what it says.
+    let looked: Timestamp =
+        answer["looked"]["to"].as_str().and_then(|to| to.parse().ok()).unwrap_or(Timestamp::MAX);
+    let next = expected.get(told.len()).map(|number| rows[*number as usize - 1].second);
+    match next.filter(|second| !is_whole && *second > looked.as_second()) {
+        Some(second) => {
+            Err(format!("it has looked back to {looked}, and leaves out a change of second {second}"))
+        }
+        None => Ok(()),
+    }
 }

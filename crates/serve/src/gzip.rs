@@ -8,7 +8,7 @@ use flate2::write::GzEncoder;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, VARY};
 use http::{HeaderMap, HeaderValue, Response};
 use http_body::Body as _;
-use http_body_util::BodyExt as _;
+use http_body_util::{BodyExt as _, StreamBody};
 
 use crate::body::{Body, full};
 use crate::negotiate::accepts_gzip;
@@ -24,8 +24,14 @@ pub async fn compressed(headers: &HeaderMap, response: Response<Body>) -> Respon
     }
     let (mut parts, body) = response.into_parts();
     parts.headers.insert(VARY, HeaderValue::from_static("Accept-Encoding"));
-    // What is there cannot fail.
-    let mut content = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+    let mut content = match body.collect().await {
+        Ok(content) => content.to_bytes(),
+        // The server that this content is passed on from has ended in the middle.
+        Err(error) => {
+            let broken = StreamBody::new(futures_util::stream::iter([Err(error)]));
+            return Response::from_parts(parts, broken.boxed_unsync());
+        }
+    };
     if accepts_gzip(headers) {
         let mut gzip = Gzip::new();
         content = [gzip.write(&content), gzip.finish()].concat().into();

@@ -52,6 +52,7 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<(), Error> {
         ("first page of a process, file not in memory", Unit::Seconds, crate::figures::median(&cold)),
         ("memory", Unit::Bytes, number(&answer["memory"])),
         ("memory of 50 open pages and 20 requests/s", Unit::Bytes, number(&answer["openPages"])),
+        ("timelines/s meanwhile", Unit::Count, number(&answer["rate"])),
         ("file", Unit::Bytes, number(&answer["bytes"])),
     ];
     bench.figures.record(NAME, &setup(&format!("{changes} changes")), &figures);

@@ -10,8 +10,8 @@ use crate::error::Error;
 const STEPS: i32 = 10_000;
 
 impl Reader {
-    /// Ends questions with [`Error::Late`] that are not answered by then; without a deadline, they take as long as they take. What has begun
-    /// to be unpacked is unpacked, so an answer may come a little later.
+    /// Ends questions with [`Error::Late`] that are not answered by then; without a deadline, they take as long as they take. The content
+    /// that is being unpacked at the deadline delays the error a little.
     ///
     /// # Errors
     ///

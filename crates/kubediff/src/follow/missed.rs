@@ -16,11 +16,23 @@ const CAUSE: &str = "the watch missed changes that the server had forgotten; a l
 /// Why there is one before the first list of a new resource.
 const NEW: &str = "the definition is new; a list shows what there was by then, not what had come and gone";
 
+/// News of the state and the changes of a list come on two ways: those of one list are at most so far apart.
+const APART: SignedDuration = SignedDuration::from_secs(10);
+
 /// When a target was heard of last, and what explains the changes that a list finds.
 #[derive(Debug)]
 pub(super) struct Missed {
     heard: Timestamp,
+    /// The news that the target is watched, while the changes of the list before it may still come.
+    live: Option<Live>,
     explained: Option<Explained>,
+}
+
+#[derive(Debug)]
+struct Live {
+    at: Timestamp,
+    /// When the target was heard of last before.
+    before: Timestamp,
 }
 
 /// An outage that was noticed, or a list that was not expected.
@@ -29,13 +41,13 @@ struct Explained {
     /// When the target was heard of last before; the same as `to` once the gap is told.
     from: Timestamp,
     to: Timestamp,
-    /// Whether the target is watched again. The list's changes may come after that news.
-    is_over: bool,
+    /// The news that the target is watched again, or the last change of the list.
+    over: Option<Timestamp>,
 }
 
 impl Missed {
     pub(super) fn since(now: Timestamp) -> Self {
-        Self { heard: now, explained: None }
+        Self { heard: now, live: None, explained: None }
     }
 
     /// The first list of a resource that is new to the server is complete. The gap until then.
@@ -60,7 +72,7 @@ impl Missed {
             CacheChange::Deleted(deleted) => deleted.origin(),
             _ => return None,
         };
-        let heard = std::mem::replace(&mut self.heard, now);
+        let heard = self.heard(now);
         match origin {
             Origin::Watch => {
                 self.explained = None;
@@ -74,16 +86,30 @@ impl Missed {
         }
     }
 
+    /// The last sign of life before a change.
+    fn heard(&mut self, now: Timestamp) -> Timestamp {
+        let before = self.before(now);
+        (self.heard, self.live) = (now, None);
+        before
+    }
+
+    /// The last sign of life before what happens now. The news that the target is watched may be of this list.
+    fn before(&self, now: Timestamp) -> Timestamp {
+        let live = self.live.as_ref().filter(|live| now.duration_since(live.at) <= APART);
+        live.map_or(self.heard, |live| live.before)
+    }
+
     /// A list has found a change. From when to when others may have been missed, if that was not told.
     fn listed(&mut self, heard: Timestamp, now: Timestamp) -> Option<(Timestamp, Timestamp)> {
         let (from, to) = match &mut self.explained {
-            Some(Explained { from, to, .. }) => {
+            Some(explained) if !explained.is_past(now) => {
+                explained.over = explained.over.map(|_| now);
+                let (begin, to) = (std::mem::replace(&mut explained.from, explained.to), explained.to);
                 // An outage begins when it is noticed.
-                let begin = std::mem::replace(from, *to);
-                (begin.max(to.checked_sub(SILENT).unwrap_or(begin)), *to)
+                (begin.max(to.checked_sub(SILENT).unwrap_or(begin)), to)
             }
-            None => {
-                self.explained = Some(Explained { from: now, to: now, is_over: true });
+            _ => {
+                self.explained = Some(Explained { from: now, to: now, over: Some(now) });
                 (heard, now)
             }
         };
@@ -101,16 +127,29 @@ impl Missed {
     }
 
     fn lost(&mut self, now: Timestamp) {
-        if self.explained.as_ref().is_none_or(|it| it.is_over) {
-            self.explained = Some(Explained { from: self.heard, to: now, is_over: false });
+        match &mut self.explained {
+            Some(explained) if explained.over.is_none() => {}
+            // The changes of the list before may still come.
+            Some(explained) if !explained.is_past(now) && explained.from < explained.to => {
+                (explained.to, explained.over) = (now, None);
+            }
+            _ => self.explained = Some(Explained { from: self.before(now), to: now, over: None }),
         }
     }
 
     fn live(&mut self, now: Timestamp) {
+        self.live = Some(Live { at: now, before: self.before(now) });
         self.heard = now;
         if let Some(explained) = &mut self.explained {
-            explained.is_over = true;
+            explained.over.get_or_insert(now);
         }
+    }
+}
+
+impl Explained {
+    /// Whether its list has no change any more that comes now.
+    fn is_past(&self, now: Timestamp) -> bool {
+        self.over.is_some_and(|over| now.duration_since(over) > APART)
     }
 }
 
@@ -122,28 +161,71 @@ mod tests {
         Timestamp::from_second(second).unwrap()
     }
 
+    impl Missed {
+        /// A list finds a change. The seconds from and to which a gap is told.
+        fn finds(&mut self, second: i64) -> Option<(i64, i64)> {
+            let heard = self.heard(at(second));
+            let (from, to) = self.listed(heard, at(second))?;
+            Some((from.as_second(), to.as_second()))
+        }
+    }
+
     #[test]
-    fn k1_the_changes_of_a_list_may_come_after_the_news_that_the_watch_is_live() {
+    fn k1_the_changes_of_a_list_come_before_or_after_the_news_that_the_watch_is_live() {
         for is_live_first in [true, false] {
             let mut missed = Missed::since(at(10));
             missed.lost(at(20));
             missed.lost(at(21));
-            let told = |missed: &mut Missed, second| {
-                let heard = std::mem::replace(&mut missed.heard, at(second));
-                missed.listed(heard, at(second))
-            };
             if is_live_first {
                 missed.live(at(25));
             }
-            assert_eq!(told(&mut missed, 26), Some((at(10), at(20))));
-            assert_eq!(told(&mut missed, 27), None);
+            assert_eq!(missed.finds(26), Some((10, 20)));
+            assert_eq!(missed.finds(27), None);
             if !is_live_first {
                 missed.live(at(28));
             }
-            // Nobody has changed anything meanwhile, and the next outage is another one.
+            assert_eq!(missed.finds(30), None);
+            // The next outage is another one.
             missed.lost(at(60));
-            let heard = if is_live_first { 27 } else { 28 };
-            assert_eq!(told(&mut missed, 70), Some((at(heard), at(60))));
+            missed.live(at(65));
+            assert_eq!(missed.finds(66), Some((30, 60)));
         }
+    }
+
+    #[test]
+    fn k1_a_list_that_nobody_expected_is_a_gap_from_the_last_sign_of_life() {
+        for is_live_first in [true, false] {
+            let mut missed = Missed::since(at(10));
+            missed.live(at(1_000));
+            if is_live_first {
+                missed.live(at(2_000));
+            }
+            assert_eq!(missed.finds(2_001), Some((1_000, 2_001)));
+            assert_eq!(missed.finds(2_002), None);
+            if !is_live_first {
+                missed.live(at(2_003));
+            }
+            let last = if is_live_first { 2_002 } else { 2_003 };
+            assert_eq!(missed.finds(3_000), Some((last, 3_000)));
+        }
+    }
+
+    #[test]
+    fn k1_an_outage_in_which_nothing_changed_explains_no_later_list() {
+        let mut missed = Missed::since(at(10));
+        missed.lost(at(20));
+        missed.live(at(25));
+        assert_eq!(missed.finds(3_000), Some((25, 3_000)));
+    }
+
+    #[test]
+    fn k1_an_outage_right_after_another_has_the_gap_of_both() {
+        let mut missed = Missed::since(at(10));
+        missed.lost(at(20));
+        missed.live(at(25));
+        missed.lost(at(26));
+        assert_eq!(missed.finds(27), Some((10, 26)));
+        missed.live(at(28));
+        assert_eq!(missed.finds(29), None);
     }
 }

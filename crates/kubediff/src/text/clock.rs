@@ -16,7 +16,7 @@ pub(crate) fn time_of_day(at: Timestamp, zone: &TimeZone) -> String {
 /// A time in this form. When clocks go back, an hour comes twice: its times say which one they are of.
 pub(crate) fn local(at: Timestamp, zone: &TimeZone, form: &str) -> String {
     let at = at.to_zoned(zone.clone());
-    let is_twice = zone.to_ambiguous_zoned(at.datetime()).is_ambiguous();
+    let is_twice = form.contains("%H") && zone.to_ambiguous_zoned(at.datetime()).is_ambiguous();
     at.strftime(form).to_string() + &if is_twice { at.strftime("%:z").to_string() } else { String::new() }
 }
 

@@ -274,8 +274,7 @@ fn at_present(right: Right, namespaces: &Namespaces) -> Option<Right> {
 impl Tenancy {
     /// How long a history may lag behind the cluster.
     const LAG: Duration = Duration::from_secs(60);
-    /// A namespace that is so old is not listed for the first time after a deletion that the history does not have: clocks may be 15 minutes
-    /// apart.
+    /// The deletions before a namespace that is so old are in the history, unless kubediff did not run. Clocks may be 15 minutes apart.
     const OLD: SignedDuration = SignedDuration::from_mins(16);
 
     /// Since when an object was made that was made in this namespace. Times of the server have seconds, so one that was made in the same second may

@@ -162,8 +162,9 @@ impl Store {
             let idle = || store.idle.lock().unwrap_or_else(PoisonError::into_inner);
             let known = idle().pop();
             let mut masked = known.map_or_else(|| Masked::open(&store.file), Ok)?;
-            masked.refresh(&store.file)?;
+            // First: the reader has the deadline of its last question.
             masked.reader.until(seen.user.as_ref().map(|_| Instant::now() + LONGEST))?;
+            masked.refresh(&store.file)?;
             masked.reader.limit(seen.sight.as_deref())?;
             let now = store.now.unwrap_or_else(Timestamp::now).to_zoned(store.zone.clone());
             let reader = &mut masked.reader;

@@ -1,5 +1,6 @@
-//! What a connection is busy with: a client that takes nothing of its responses keeps no connection open.
+//! The activity of a connection: a client that takes nothing of its responses keeps none open.
 
+use std::io::IoSlice;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -9,6 +10,7 @@ use bytes::Bytes;
 use http::Response;
 use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt as _;
+use hyper::rt::{Read, ReadBufCursor, Write};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
@@ -16,6 +18,8 @@ use crate::Body;
 
 /// The looks at a connection in the time that it may be idle.
 const LOOKS: u32 = 4;
+/// A shorter write has no content: it may be a ping, or the answer to one.
+const CONTENT: usize = 64;
 
 /// A connection's activity.
 #[derive(Clone)]
@@ -39,6 +43,12 @@ impl Activity {
     pub(super) fn begin(&self) -> Busy {
         self.0.lock().busy += 1;
         Busy(self.clone())
+    }
+
+    fn wrote(&self, written: &Poll<std::io::Result<usize>>) {
+        if let Poll::Ready(Ok(CONTENT..)) = written {
+            self.goes_on();
+        }
     }
 
     fn goes_on(&self) {
@@ -75,7 +85,7 @@ impl Drop for Busy {
 struct Watched {
     body: Body,
     activity: Activity,
-    /// Whether the client has taken everything, and it is the server's turn.
+    /// While it is the server's turn.
     waits: Option<Busy>,
 }
 
@@ -103,5 +113,96 @@ impl http_body::Body for Watched {
 
     fn size_hint(&self) -> SizeHint {
         self.body.size_hint()
+    }
+}
+
+/// The bytes of a connection, whose writes show that the client takes content.
+pub(super) struct Written<S> {
+    stream: S,
+    activity: Activity,
+}
+
+impl<S> Written<S> {
+    pub(super) fn new(stream: S, activity: Activity) -> Self {
+        Self { stream, activity }
+    }
+}
+
+impl<S: Read + Unpin> Read for Written<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: ReadBufCursor<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl<S: Write + Unpin> Write for Written<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<std::io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.activity.wrote(&written);
+        written
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<std::io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
+        self.activity.wrote(&written);
+        written
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use hyper_util::rt::TokioIo;
+
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_secs(20);
+
+    /// Whether a connection is idle after a minute in which so many bytes were written each 15 s.
+    async fn is_idle_with_writes_of(length: usize) -> bool {
+        let (ours, _theirs) = tokio::io::duplex(1 << 20);
+        let activity = Activity::new();
+        let mut stream = Written::new(TokioIo::new(ours), activity.clone());
+        let idle = tokio::spawn(async move { activity.is_idle(LIMIT).await });
+        for _ in 0..4 {
+            let bytes = vec![0; length];
+            let written = poll_fn(|context| Pin::new(&mut stream).poll_write(context, &bytes)).await;
+            assert_eq!(written.unwrap(), length);
+            for _ in 0..3 {
+                tokio::time::advance(LIMIT / LOOKS).await;
+                tokio::task::yield_now().await;
+            }
+        }
+        idle.is_finished()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_download_goes_on_and_pings_are_none() {
+        assert!(!is_idle_with_writes_of(1_000).await);
+        assert!(is_idle_with_writes_of(17).await);
     }
 }

@@ -14,7 +14,7 @@ use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::activity::Activity;
+use super::activity::{Activity, Written};
 use super::tls::Acceptor;
 use super::{AnyHandler, request};
 
@@ -80,13 +80,14 @@ impl Connection {
         let begun = CancellationToken::new();
         let first = begun.clone();
         let activity = Activity::new();
+        let stream = Written::new(stream, activity.clone());
         let going_on = activity.clone();
         let service = service_fn(move |incoming: http::Request<Incoming>| {
             first.cancel();
             let (handler, info, activity) = (handler.clone(), info.clone(), going_on.clone());
+            let busy = activity.begin();
             async move {
-                let closed = info.closed.clone();
-                let _busy = activity.begin();
+                let (closed, _busy) = (info.closed.clone(), busy);
                 let answer = match within(read_timeout, request::collect(incoming, max_request_body)).await {
                     Some(Ok(request)) => handler(request, info).await,
                     Some(Err(refusal)) => refusal,

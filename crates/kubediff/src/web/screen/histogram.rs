@@ -57,6 +57,7 @@ pub(super) fn gaps(
     reader: &mut Reader,
     filter: &Filter,
     (from, to): (Timestamp, Timestamp),
+    now: Timestamp,
 ) -> Result<Vec<(Timestamp, Timestamp)>, Problem> {
     let mut gaps: Vec<(Timestamp, Timestamp)> = reader
         .gaps(&filter.scope, Some(from), Some(to), &Page::newest(GAPS))?
@@ -64,7 +65,8 @@ pub(super) fn gaps(
         .map(|gap| (gap.from.max(from), gap.to.min(to)))
         .collect();
     let open = open_gaps(reader, &filter.scope, to)?;
-    gaps.extend(open.into_iter().map(|(since, ..)| (since.max(from), to)));
+    gaps.extend(open.into_iter().map(|(since, ..)| (since.max(from), to.min(now))));
+    gaps.retain(|(from, to)| from <= to);
     gaps.sort_unstable();
     let mut joined: Vec<(Timestamp, Timestamp)> = Vec::new();
     for (from, to) in gaps {

@@ -107,7 +107,7 @@ pub(in crate::web) fn timeline(asked: &mut Asked<'_>, params: &Params) -> Result
     let filter = walk.filter().clone();
     let parts = histogram::parts(from, to, &zone);
     let survey = reader.survey(&filter, &parts.times)?;
-    let gaps = histogram::gaps(reader, &filter, (from, to))?;
+    let gaps = histogram::gaps(reader, &filter, (from, to), now.timestamp())?;
     let total: u64 = survey.parts.iter().map(kubediff_history::Counts::total).sum();
     let unseen: i64 = gaps.iter().map(|(from, to)| to.as_second() - from.as_second()).sum();
     let about = if survey.parts.iter().any(|part| part.others > 0) { "about " } else { "" };
@@ -159,7 +159,7 @@ pub(in crate::web) fn timeline(asked: &mut Asked<'_>, params: &Params) -> Result
             "since": params.text("since"), "until": params.text("until"), "events": question.events, "fold": folds,
         },
         "toggles": { "events": toggle("events", question.events, false), "fold": toggle("fold", folds, true) },
-        "histogram": if is_first && !is_empty { histogram::histogram(&parts, &survey, &gaps, params, &zone) } else { Value::Null },
+        "histogram": if is_first && !(is_empty && gaps.is_empty()) { histogram::histogram(&parts, &survey, &gaps, params, &zone) } else { Value::Null },
         "summary": summary,
         "facets": if is_first { facets(&survey, params) } else { Vec::new() },
         "rows": rows.rows,
