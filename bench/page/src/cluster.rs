@@ -16,6 +16,8 @@ const REPLICAS: usize = 4;
 /// The workload whose rollouts are long stories.
 pub(crate) const LARGE: usize = 0;
 const LARGE_REPLICAS: u16 = 100;
+/// A history of fewer changes has that rollout at once: it may have no other.
+const SHORT: usize = 100_000;
 /// The ConfigMap with many versions.
 pub(crate) const OFTEN: usize = 0;
 const VERSIONS: usize = 1_000;
@@ -104,6 +106,9 @@ impl<F: FnMut(&Change<'_>)> Cluster<F> {
         cluster.begin(objects);
         for _ in 0..VERSIONS.min(changes / 10) {
             cluster.edits(OFTEN);
+        }
+        if changes < SHORT {
+            cluster.rolls_out(LARGE);
         }
         while cluster.left > 0 {
             cluster.step();
