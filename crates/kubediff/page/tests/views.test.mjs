@@ -24,9 +24,25 @@ const clock = (iso, timeZone) => new Date(iso).toLocaleTimeString("en-GB", { tim
 /** The times of the rows: as they are shown, and what they stand for. */
 const times = (page) => page.locator(".row time").evaluateAll((all) => all.map((it) => [it.textContent, /** @type {HTMLTimeElement} */ (it).dateTime]));
 
+/** A time up to which all records are in the history: times in it only grow, and a later one is there. */
+async function settled() {
+  const until = new Date().toISOString();
+  const page = await browsers.window();
+  for (let tries = 0; tries < 240; tries++) {
+    const answer = await page.request.get(`${shop.origin}/v1/changes?limit=1&fold=0`);
+    const { items } = await answer.json();
+    if (items.some((item) => Date.parse(item.observed_at) > Date.parse(until))) {
+      await page.context().close();
+      return until;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 250));
+  }
+  throw new Error(`no record after ${until}`);
+}
+
 test("times are those of the zone that the page names, whatever the zone of the browser", async (t) => {
   await browsers.rollout(shop.origin);
-  const until = new Date().toISOString();
+  const until = await settled();
   for (const [zone, offset] of [["Asia/Kolkata", "+05:30"], ["Pacific/Honolulu", "-10:00"]]) {
     const page = await ui(shop.history, zone);
     t.after(() => page.end());
@@ -62,7 +78,7 @@ function back(moment) {
 
 test("in the night when clocks go back, rows keep their order, and nothing is lost", async (t) => {
   await browsers.rollout(shop.origin);
-  const until = new Date().toISOString();
+  const until = await settled();
   const first = await browsers.window();
   await first.goto(`${shop.origin}/?fold=0&until=${until}`);
   const known = (await times(first)).map(([, iso]) => iso);
