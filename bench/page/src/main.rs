@@ -61,6 +61,8 @@ async fn run(options: &Options) -> Result<(), Failure> {
         let _ = std::fs::remove_file(&unfinished);
         write::write(&unfinished, options.objects, options.changes, options.seed)?;
         std::fs::rename(&unfinished, &options.history)?;
+        // The history's lock has the former name.
+        let _ = std::fs::remove_file(options.history.with_extension("unfinished-lock"));
     }
     let mut rows: Vec<Row> = Vec::with_capacity(options.objects + options.changes);
     Cluster::play(options.objects, options.changes, options.seed, |change| rows.push(change.row));

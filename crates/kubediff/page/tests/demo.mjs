@@ -4,6 +4,7 @@ import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { createInterface } from "node:readline";
+import { after, before } from "node:test";
 import { chromium } from "playwright-core";
 
 const PROGRAM = process.env.KUBEDIFF ?? "kubediff";
@@ -50,6 +51,20 @@ export async function demo() {
   return { ...page, server, kubeconfig, history, end: async () => (await page.end(), await shop.end()) };
 }
 
+/** Starts the demo and browsers in its page before the tests of a file, and ends them afterwards. */
+export function stage(take) {
+  let shop, browsers;
+  before(async () => {
+    shop = await demo();
+    browsers = await Browsers.open(shop.link);
+    await take(shop, browsers);
+  });
+  after(async () => {
+    await browsers?.end();
+    await shop?.end();
+  });
+}
+
 /** Asks until there is an answer. */
 export async function until(what, ask) {
   for (let tries = 0; tries < 240; tries++) {
@@ -92,7 +107,7 @@ export class Browsers {
     });
   }
 
-  /** What went wrong. A refusal is no fault of the page. */
+  /** The faults. A refusal is none of the page. */
   unexpected() {
     return this.faults.filter((fault) => !/40[0134] \(/.test(fault));
   }
@@ -128,7 +143,7 @@ export function screens(story) {
 /** How much wider the content is than the window. */
 export const excess = (page) => page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
 
-/** What axe finds on a page. It runs in a world of its own: the page's policy lets no other script in. */
+/** The findings of axe on a page. It runs in a world of its own: the page's policy lets no other script in. */
 export async function axe(page) {
   const session = await page.context().newCDPSession(page);
   const { frameTree } = await session.send("Page.getFrameTree");

@@ -1,24 +1,17 @@
 // The page with a keyboard alone: everything can be reached, is seen when it is reached, and the keys do what the help says.
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { Browsers, demo, screens, until } from "./demo.mjs";
+import { test } from "node:test";
+import { Browsers, demo, screens, stage, until } from "./demo.mjs";
 
 /** @type {Awaited<ReturnType<typeof demo>>} */
 let shop;
 /** @type {Browsers} */
 let browsers;
 
-before(async () => {
-  shop = await demo();
-  browsers = await Browsers.open(shop.link);
-});
-after(async () => {
-  await browsers?.end();
-  await shop?.end();
-});
+stage((...all) => ([shop, browsers] = all));
 
-/** What the focus is on: its place among all that can have it, how it is outlined, and whether another element hides it. */
+/** The element that has the focus: its place among all that can have it, how it is outlined, and whether another element hides it. */
 function focused() {
   const element = document.activeElement;
   if (!element || element === document.body) return null;
@@ -96,7 +89,7 @@ const focus = (page) => page.evaluate(() => document.activeElement?.id);
 const row = (page) => page.evaluate(() => document.activeElement?.closest("[data-row]")?.getAttribute("data-row"));
 const copied = (page) => page.evaluate(() => navigator.clipboard.readText());
 
-/** What each key of the help does. */
+/** The effect of each key of the help. */
 const KEYS = {
   async "/"(page) {
     await page.goto(shop.origin);

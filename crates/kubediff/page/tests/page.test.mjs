@@ -1,22 +1,15 @@
 // The page in a real browser: what people do there, with a keyboard alone, without JavaScript, on a phone, and with hostile content.
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { Browsers, WINDOWS, axe, demo, excess, screens } from "./demo.mjs";
+import { test } from "node:test";
+import { Browsers, WINDOWS, axe, demo, excess, screens, stage } from "./demo.mjs";
 
 /** @type {Awaited<ReturnType<typeof demo>>} */
 let shop;
 /** @type {Browsers} */
 let browsers;
 
-before(async () => {
-  shop = await demo();
-  browsers = await Browsers.open(shop.link);
-});
-after(async () => {
-  await browsers?.end();
-  await shop?.end();
-});
+stage((...all) => ([shop, browsers] = all));
 
 const rollout = () => browsers.rollout(shop.origin);
 

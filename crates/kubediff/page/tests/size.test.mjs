@@ -1,8 +1,8 @@
-// What a visit costs: bytes over the wire, and what moves under the reader. Times depend on the machine, and no test asserts them.
+// The cost of a visit: bytes over the wire, and movements under the reader. Times depend on the machine, and no test asserts them.
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { Browsers, WINDOWS, demo, ui, until } from "./demo.mjs";
+import { test } from "node:test";
+import { Browsers, WINDOWS, demo, stage, ui, until } from "./demo.mjs";
 
 /** The most bytes of a first load with a page full of rows. */
 const FIRST = 90_000;
@@ -16,14 +16,9 @@ let shop;
 /** @type {Browsers} */
 let browsers;
 
-before(async () => {
-  shop = await demo();
-  browsers = await Browsers.open(shop.link);
+stage(async (...all) => {
+  [shop, browsers] = all;
   await until("full page", async () => (await browsers.json(`${shop.origin}/v1/changes?fold=0&limit=101`)).next);
-});
-after(async () => {
-  await browsers?.end();
-  await shop?.end();
 });
 
 /** The answers to the first load of an address, with their bytes. */

@@ -1,11 +1,11 @@
-// The page when something is missing or wrong: mistakes, an empty history, a server or a watch that has ended, nobody who has signed in.
+// The page when something is missing or wrong: mistakes, an empty history, a server or a watch that has ended, a visitor who has not signed in.
 
 import assert from "node:assert/strict";
 import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { Browsers, WINDOWS, axe, demo, excess, start, ui, until } from "./demo.mjs";
+import { Browsers, WINDOWS, axe, demo, excess, stage, start, ui, until } from "./demo.mjs";
 
 /** @type {Awaited<ReturnType<typeof demo>>} */
 let shop;
@@ -14,16 +14,9 @@ let browsers;
 /** @type {string} */
 let folder;
 
-before(async () => {
-  folder = mkdtempSync(join(tmpdir(), "kubediff-page-"));
-  shop = await demo();
-  browsers = await Browsers.open(shop.link);
-});
-after(async () => {
-  await browsers?.end();
-  await shop?.end();
-  rmSync(folder, { recursive: true, force: true });
-});
+before(() => (folder = mkdtempSync(join(tmpdir(), "kubediff-page-"))));
+stage((...all) => ([shop, browsers] = all));
+after(() => rmSync(folder, { recursive: true, force: true }));
 
 /** Looks at a page as it is now: axe finds nothing, and it is not wider than its window. */
 async function sound(page, name) {
@@ -165,7 +158,7 @@ test("a watch that is killed and comes back: a gap, no row twice, none missing",
   await pill.waitFor({ state: "visible", timeout: 60_000 });
   await first.end("SIGKILL");
   await pill.click();
-  // What changes now, nobody sees.
+  // Nobody sees the changes from here on.
   const kept = await window.locator("ol.rows li").count();
   await watch(t, ["-A"], history);
   await until("gap on the page", async () => {
@@ -215,7 +208,7 @@ test("a cluster that is gone: the screens say since when nothing is watched", as
   assert.deepEqual(own.unexpected(), []);
 });
 
-test("who has not entered by the link sees nothing of the cluster", async () => {
+test("a visitor who has not entered by the link sees nothing of the cluster", async () => {
   for (const options of WINDOWS) {
     const context = await browsers.chromium.newContext(options);
     const page = await context.newPage();

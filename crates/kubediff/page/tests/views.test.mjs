@@ -1,22 +1,15 @@
 // The page by the clocks of other time zones, in the night when clocks go back, and on paper.
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { Browsers, WINDOWS, demo, excess, screens, ui } from "./demo.mjs";
+import { test } from "node:test";
+import { Browsers, WINDOWS, demo, excess, screens, stage, ui, until } from "./demo.mjs";
 
 /** @type {Awaited<ReturnType<typeof demo>>} */
 let shop;
 /** @type {Browsers} */
 let browsers;
 
-before(async () => {
-  shop = await demo();
-  browsers = await Browsers.open(shop.link);
-});
-after(async () => {
-  await browsers?.end();
-  await shop?.end();
-});
+stage((...all) => ([shop, browsers] = all));
 
 /** A time as a clock of a zone shows it. */
 const clock = (iso, timeZone) => new Date(iso).toLocaleTimeString("en-GB", { timeZone, hour12: false });
@@ -26,23 +19,17 @@ const times = (page) => page.locator(".row time").evaluateAll((all) => all.map((
 
 /** A time up to which all records are in the history: times in it only grow, and a later one is there. */
 async function settled() {
-  const until = new Date().toISOString();
-  const page = await browsers.window();
-  for (let tries = 0; tries < 240; tries++) {
-    const answer = await page.request.get(`${shop.origin}/v1/changes?limit=1&fold=0`);
-    const { items } = await answer.json();
-    if (items.some((item) => Date.parse(item.observed_at) > Date.parse(until))) {
-      await page.context().close();
-      return until;
-    }
-    await new Promise((resolve) => setTimeout(resolve, 250));
-  }
-  throw new Error(`no record after ${until}`);
+  const time = new Date().toISOString();
+  await until(`record after ${time}`, async () => {
+    const { items } = await browsers.json(`${shop.origin}/v1/changes?limit=1&fold=0`);
+    return items.some((item) => Date.parse(item.observed_at) > Date.parse(time));
+  });
+  return time;
 }
 
 test("times are those of the zone that the page names, whatever the zone of the browser", async (t) => {
   await browsers.rollout(shop.origin);
-  const until = await settled();
+  const end = await settled();
   for (const [zone, offset] of [["Asia/Kolkata", "+05:30"], ["Pacific/Honolulu", "-10:00"]]) {
     const page = await ui(shop.history, zone);
     t.after(() => page.end());
@@ -50,7 +37,7 @@ test("times are those of the zone that the page names, whatever the zone of the 
     t.after(() => own.end());
     for (const timezoneId of ["Europe/Berlin", "America/St_Johns"]) {
       const window = await own.window({ timezoneId });
-      await window.goto(`${page.origin}/?fold=0&until=${until}`);
+      await window.goto(`${page.origin}/?fold=0&until=${end}`);
       const shown = await times(window);
       assert.ok(shown.length > 10);
       for (const [text, iso] of shown) assert.equal(text, clock(iso, zone), `${timezoneId}: ${iso}`);
@@ -78,9 +65,9 @@ function back(moment) {
 
 test("in the night when clocks go back, rows keep their order, and nothing is lost", async (t) => {
   await browsers.rollout(shop.origin);
-  const until = await settled();
+  const end = await settled();
   const first = await browsers.window();
-  await first.goto(`${shop.origin}/?fold=0&until=${until}`);
+  await first.goto(`${shop.origin}/?fold=0&until=${end}`);
   const known = (await times(first)).map(([, iso]) => iso);
   const middle = new Date(Math.floor(Date.parse(`${known[known.length >> 1]}`) / 1000) * 1000);
   const page = await ui(shop.history, back(middle));
@@ -88,7 +75,7 @@ test("in the night when clocks go back, rows keep their order, and nothing is lo
   const own = await Browsers.open(page.link);
   t.after(() => own.end());
   const window = await own.window();
-  await window.goto(`${page.origin}/?fold=0&until=${until}`);
+  await window.goto(`${page.origin}/?fold=0&until=${end}`);
   const shown = await times(window);
   assert.deepEqual(shown.map(([, iso]) => iso), known);
   for (const [text, iso] of shown) {
@@ -97,7 +84,7 @@ test("in the night when clocks go back, rows keep their order, and nothing is lo
   }
   // An hour more or less is no hour of changes.
   const bars = await window.locator("figure.histogram tbody tr").count();
-  await first.goto(`${shop.origin}/?fold=0&until=${until}`);
+  await first.goto(`${shop.origin}/?fold=0&until=${end}`);
   assert.equal(bars, await first.locator("figure.histogram tbody tr").count());
   assert.deepEqual(own.unexpected(), []);
 });
