@@ -517,7 +517,7 @@ fn is_over(open: &Open, at: Timestamp) -> bool {
 }
 
 /// A record as the fold sees it; `None` where it concerns no object.
-fn seen(record: &Record, look: &mut dyn Look) -> Result<Option<Seen>, Error> {
+pub(super) fn seen(record: &Record, look: &mut dyn Look) -> Result<Option<Seen>, Error> {
     match record {
         Record::Change(change) => of_change(change, look),
         Record::Event(event) => Seen::of_event(event, look),

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use kubediff_history::{Error, Filter, Number, Page, Reader, Record};
 use serde_json::Value;
 
+use super::fold::seen;
 use super::{Fold, Story, VERSION};
 
 /// Records that are read at once.
@@ -41,8 +42,7 @@ impl Fold {
         if version != VERSION {
             return Ok(Self::default());
         }
-        let last = reader.records(&everything(), &Page::newest(1).after(Number(through.0 + 1)))?;
-        let now = last.records.first().map_or(Timestamp::UNIX_EPOCH, time);
+        let now = reached(reader, through)?;
         // Stories of a form that is not known are found again.
         let Ok(mut fold) = Self::resume(through, now, reader.open_stories()?) else {
             return Ok(Self::default());
@@ -89,6 +89,17 @@ impl Fold {
         }
         Ok(found.more)
     }
+}
+
+/// The time to which the records up to a number lead a fold. Those that concern no object, such as gaps, lead it nowhere.
+fn reached(reader: &mut Reader, through: Number) -> Result<Timestamp, Error> {
+    let found = reader.records(&everything(), &Page::newest(PAGE).after(Number(through.0 + 1)))?;
+    for record in &found.records {
+        if let Some(seen) = seen(record, reader)? {
+            return Ok(seen.at);
+        }
+    }
+    Ok(found.records.last().map_or(Timestamp::UNIX_EPOCH, time))
 }
 
 /// When a record was seen.
