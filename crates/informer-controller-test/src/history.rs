@@ -108,6 +108,8 @@ pub struct Change {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) resource: Arc<str>,
+    /// The collection and its selectors: each watch has its own place.
+    pub(crate) scope: Arc<str>,
     pub(crate) upto: u64,
     /// Whether a list brought it: states between the last revision and this one stay unseen.
     pub(crate) by_list: bool,

@@ -2,18 +2,15 @@
 
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use crate::history::{Instance, Seen};
+use crate::history::Instance;
 
 /// A running program. Its end is immediate: whatever tasks of it still exist, no request leaves it and no answer reaches
 /// it.
 pub(crate) struct Process {
     pub(crate) instance: Instance,
     end: watch::Sender<Option<End>>,
-    /// The states in the answer that the server is making.
-    sent: Mutex<Vec<Seen>>,
 }
 
 /// How a process ended.
@@ -25,7 +22,7 @@ pub(crate) struct End {
 
 impl Process {
     pub(crate) fn new(instance: Instance) -> Self {
-        Self { instance, end: watch::Sender::new(None), sent: Mutex::default() }
+        Self { instance, end: watch::Sender::new(None) }
     }
 
     pub(crate) fn is_dead(&self) -> bool {
@@ -34,16 +31,6 @@ impl Process {
 
     pub(crate) fn end(&self, end: End) {
         self.end.send_replace(Some(end));
-    }
-
-    /// A list or a watch of the server has read these states.
-    pub(crate) fn sends(&self, seen: Seen) {
-        self.sent.lock().push(seen);
-    }
-
-    /// The states in the answer that the server has just made: all happens on one thread.
-    pub(crate) fn sent(&self) -> Vec<Seen> {
-        std::mem::take(&mut *self.sent.lock())
     }
 
     /// Waits for the end.

@@ -23,7 +23,7 @@ use crate::world::World;
 #[must_use = "nothing is rehearsed before `run`"]
 #[derive(Clone)]
 pub struct Rehearsal {
-    case: Case,
+    pub(crate) case: Case,
     seeds: Range<u64>,
     reads_environment: bool,
 }

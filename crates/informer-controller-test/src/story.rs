@@ -107,7 +107,7 @@ pub(crate) fn tell(
             last.at.as_secs_f64(),
             last.began.as_secs_f64()
         );
-        let _ = write!(story, "{}", Unseen::of(history, last.beginning, last.beginning, last.by).words());
+        let _ = write!(story, "{}", Unseen::at(history, last.beginning, last.by).words());
     }
     story
 }
@@ -267,17 +267,24 @@ fn departed(history: &History, write: usize) -> usize {
 }
 
 /// The changes that an instance had not been shown when it wrote.
-struct Unseen {
+struct Unseen<'a> {
     /// Changes that its watches had not brought yet.
-    late: Vec<String>,
+    late: Vec<&'a Change>,
     /// States that no watch has brought, and none will: a list has skipped them.
-    skipped: Vec<String>,
+    skipped: Vec<&'a Change>,
 }
 
-impl Unseen {
+impl<'a> Unseen<'a> {
+    /// Of the changes before the beginning of a reconciliation. It reads its caches a little later, in the same instant.
+    fn at(history: &'a History, beginning: usize, instance: Instance) -> Self {
+        let at = history.entries.get(beginning).map(|entry| entry.at);
+        let later = history.entries.iter().skip(beginning).take_while(|entry| Some(entry.at) == at);
+        Self::of(history, beginning, beginning + later.count(), instance)
+    }
+
     /// Of the changes before an entry, those that had not arrived before another one.
-    fn of(history: &History, entry: usize, arrived: usize, instance: Instance) -> Self {
-        let mut seen: BTreeMap<&str, u64> = BTreeMap::new();
+    fn of(history: &'a History, entry: usize, arrived: usize, instance: Instance) -> Self {
+        let mut seen: BTreeMap<(&str, &str), u64> = BTreeMap::new();
         let mut skipped = Vec::new();
         let before: Vec<_> = history.entries.iter().take(entry).collect();
         let changes = || {
@@ -286,26 +293,33 @@ impl Unseen {
                 _ => None,
             })
         };
-        for entry in before.iter().take(arrived).filter(|entry| entry.by == Author::Program(instance)) {
+        let arrived = history.entries.iter().take(arrived);
+        for entry in arrived.filter(|entry| entry.by == Author::Program(instance)) {
             let What::Seen(now) = &entry.what else { continue };
-            let former = seen.insert(&now.resource, now.upto);
+            let former = seen.insert((&now.resource, &now.scope), now.upto);
             if let Some(former) = former.filter(|_| now.by_list) {
                 let jumped = changes().filter(|change| {
                     *change.resource == *now.resource
                         && change.revision > former
                         && change.revision < now.upto
                 });
-                skipped.extend(jumped.map(described));
+                skipped.extend(jumped);
             }
         }
+        // Of several watches of a resource, the one that has come furthest counts.
+        let mut shown: BTreeMap<&str, u64> = BTreeMap::new();
+        for ((resource, _), upto) in seen {
+            let furthest = shown.entry(resource).or_default();
+            *furthest = upto.max(*furthest);
+        }
         let late = changes()
-            .filter(|change| seen.get(change.resource()).is_some_and(|upto| change.revision > *upto));
-        Self { late: late.map(described).collect(), skipped }
+            .filter(|change| shown.get(change.resource()).is_some_and(|upto| change.revision > *upto));
+        Self { late: late.collect(), skipped }
     }
 
     fn words(&self) -> String {
         let mut words = String::new();
-        let mut list = |title: &str, changes: &[String]| {
+        let mut list = |title: &str, changes: &[&Change]| {
             if changes.is_empty() {
                 return;
             }
@@ -315,7 +329,7 @@ impl Unseen {
                 let _ = writeln!(words, "  - {left_out} earlier changes");
             }
             for change in changes.iter().skip(left_out) {
-                let _ = writeln!(words, "  - {change}");
+                let _ = writeln!(words, "  - {}", described(change));
             }
         };
         list("Its watches and lists had not shown it by then:", &self.late);
@@ -404,3 +418,6 @@ fn fields(change: &Change) -> String {
     }
     if changed.is_empty() { String::new() } else { format!(" ({})", changed.join(", ")) }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use serve::{
     Batch, Catalog, Collection, CollectionError, Events, Listing, Object, Protobuf, Range, Resource,
     Resources, ServerVersion,
@@ -15,12 +16,29 @@ use crate::process::Process;
 use crate::recorder::qualified;
 use crate::sight::Sight;
 
-/// A catalog for [`serve::Serve`].
+/// The states that a list or a watch has read for an answer, and that have not arrived at the program.
+#[derive(Clone, Default)]
+pub(crate) struct Sent(Arc<Mutex<Vec<Seen>>>);
+
+impl Sent {
+    fn add(&self, seen: Seen) {
+        self.0.lock().push(seen);
+    }
+
+    pub(crate) fn take(&self) -> Vec<Seen> {
+        std::mem::take(&mut *self.0.lock())
+    }
+}
+
+/// A catalog for [`serve::Serve`], of one request.
 pub(crate) struct View {
     pub(crate) cluster: Arc<Cluster>,
     pub(crate) process: Arc<Process>,
     /// Whether requests demand the newest state, which no cache of a server may withhold.
     pub(crate) consistent: bool,
+    /// The collection and its selectors.
+    pub(crate) scope: Arc<str>,
+    pub(crate) sent: Sent,
 }
 
 impl Catalog for View {
@@ -36,6 +54,8 @@ impl Catalog for View {
             process: self.process.clone(),
             resource: qualified(resource).into(),
             consistent: self.consistent,
+            scope: self.scope.clone(),
+            sent: self.sent.clone(),
         }))
     }
 
@@ -54,6 +74,8 @@ struct Seeing {
     process: Arc<Process>,
     resource: Arc<str>,
     consistent: bool,
+    scope: Arc<str>,
+    sent: Sent,
 }
 
 impl Seeing {
@@ -87,8 +109,12 @@ impl Collection for Seeing {
     ) -> BoxFuture<'a, Result<Listing, CollectionError>> {
         async move {
             let listing = self.inner.list(range, at.or(self.frozen())).await?;
-            let seen = Seen { resource: self.resource.clone(), upto: listing.revision, by_list: true };
-            self.process.sends(seen);
+            self.sent.add(Seen {
+                resource: self.resource.clone(),
+                scope: self.scope.clone(),
+                upto: listing.revision,
+                by_list: true,
+            });
             Ok(listing)
         }
         .boxed()
@@ -106,6 +132,8 @@ impl Collection for Seeing {
             cluster: self.cluster.clone(),
             process: self.process.clone(),
             resource: self.resource.clone(),
+            scope: self.scope.clone(),
+            sent: self.sent.clone(),
         }))
     }
 }
@@ -116,6 +144,8 @@ struct Held {
     cluster: Arc<Cluster>,
     process: Arc<Process>,
     resource: Arc<str>,
+    scope: Arc<str>,
+    sent: Sent,
 }
 
 impl Held {
@@ -147,8 +177,8 @@ impl Events for Held {
                         let batch = batch?;
                         if let Some(last) = batch.events.last() {
                             let upto = last.object.revision;
-                            let seen = Seen { resource: self.resource.clone(), upto, by_list: false };
-                            self.process.sends(seen);
+                            let (resource, scope) = (self.resource.clone(), self.scope.clone());
+                            self.sent.add(Seen { resource, scope, upto, by_list: false });
                         }
                         return Ok(batch);
                     }

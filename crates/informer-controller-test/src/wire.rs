@@ -24,16 +24,13 @@ use crate::history::{self, Author, Seen, What};
 use crate::plan::{Disturbance, Unreadable};
 use crate::process::Process;
 use crate::recorder::named;
-use crate::view::View;
+use crate::view::{Sent, View};
 
 /// The connection of one process.
 #[derive(Clone)]
 pub(crate) struct Wire {
     pub(crate) cluster: Arc<Cluster>,
     pub(crate) process: Arc<Process>,
-    /// Reads from a cache of the server, and reads of the newest state.
-    cached: Arc<Serve>,
-    consistent: Arc<Serve>,
 }
 
 /// The program gives up a read without an answer after this time.
@@ -60,11 +57,7 @@ pub(crate) struct Lost;
 
 impl Wire {
     pub(crate) fn new(cluster: Arc<Cluster>, process: Arc<Process>) -> Self {
-        let serve = |consistent| {
-            let view = View { cluster: cluster.clone(), process: process.clone(), consistent };
-            Arc::new(Serve::new(Arc::new(view), cluster.reads.clone()))
-        };
-        Self { cached: serve(false), consistent: serve(true), cluster, process }
+        Self { cluster, process }
     }
 
     async fn send(self, request: Request<Bytes>) -> Result<Response<Body>, Lost> {
@@ -76,19 +69,26 @@ impl Wire {
         self.cluster.latency().await;
         self.process.lives().await;
         let request = readable(request);
+        let sent = Sent::default();
         let answer = if *request.method() == Method::GET {
-            self.read(request, departed).await?
+            self.read(request, departed, &sent).await?
         } else {
             self.write(request, departed).await?
         };
-        let sent = self.process.sent();
+        // The events of a watch are sent later.
+        let sent = sent.take();
         self.cluster.latency().await;
         self.process.lives().await;
         self.arrived(sent);
         Ok(answer)
     }
 
-    async fn read(&self, request: Request<Bytes>, departed: usize) -> Result<Response<Body>, Lost> {
+    async fn read(
+        &self,
+        request: Request<Bytes>,
+        departed: usize,
+        sent: &Sent,
+    ) -> Result<Response<Body>, Lost> {
         let words = words(&request, departed);
         let (parts, body) = request.into_parts();
         let Route::Resource(asked) = serve::route(&parts.uri) else {
@@ -112,10 +112,19 @@ impl Wire {
             return Ok(answer);
         }
         let any_version = asked.query.get("resourceVersion").is_some_and(|version| !version.is_empty());
-        let serve = if watches || any_version { &self.cached } else { &self.consistent };
-        let answer = serve.read(&parts).await;
+        let select = |name: &str| asked.query.get(name).map_or(String::new(), |it| format!(" {it}"));
+        let view = View {
+            cluster: self.cluster.clone(),
+            process: self.process.clone(),
+            // A cache of the server may answer, or the newest state must.
+            consistent: !watches && !any_version,
+            scope: format!("{}{}{}", parts.uri.path(), select("labelSelector"), select("fieldSelector"))
+                .into(),
+            sent: sent.clone(),
+        };
+        let answer = Serve::new(Arc::new(view), self.cluster.reads.clone()).read(&parts).await;
         self.note(words, Some(&answer), false);
-        Ok(if watches { self.delayed(answer) } else { answer })
+        Ok(if watches { self.delayed(answer, sent.clone()) } else { answer })
     }
 
     /// The answer of a read that fails.
@@ -136,13 +145,13 @@ impl Wire {
     }
 
     /// A response whose chunks take time, and which ends with the process.
-    fn delayed(&self, answer: Response<Body>) -> Response<Body> {
+    fn delayed(&self, answer: Response<Body>, reading: Sent) -> Response<Body> {
         let (head, body) = answer.into_parts();
         let (wire, server) = (self.clone(), self.clone());
-        let (mut chunks, mut sent) = (body.into_data_stream(), self.process.sent());
+        let (mut chunks, mut sent) = (body.into_data_stream(), reading.take());
         let sending = stream::poll_fn(move |context| {
             let next = chunks.poll_next_unpin(context);
-            sent.extend(server.process.sent());
+            sent.extend(reading.take());
             match next {
                 Poll::Ready(chunk) => Poll::Ready(chunk.map(|chunk| (chunk, std::mem::take(&mut sent)))),
                 Poll::Pending => {
