@@ -1,6 +1,23 @@
 //! The errors of a history.
 
-use std::path::PathBuf;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// Where a history is: the path of its file, or the address of its database. It has no password.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place(Box<str>);
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<&Path> for Place {
+    fn from(path: &Path) -> Self {
+        Self(path.display().to_string().into())
+    }
+}
 
 /// An error of the history. After each of them, everything acknowledged is as it was.
 #[derive(Debug, thiserror::Error)]
@@ -9,17 +26,17 @@ pub enum Error {
     /// No room for the batch, of which nothing was stored. The history can be used further: when there is room again,
     /// commits succeed again.
     #[error(
-        "no room to write to the history {}: the disk is full, or the file has reached its limit; free some space, or keep less", path.display()
+        "no room to write to the history {place}: the disk is full, or the file has reached its limit; free some space, or keep less"
     )]
     Full {
-        /// The file.
-        path: PathBuf,
+        /// The history.
+        place: Place,
     },
     /// Another program has locked the file for over 5 s, and nothing was stored. When it is done, commits succeed again.
-    #[error("another program has locked the history {}; end its transaction", path.display())]
+    #[error("another program has locked the history {place}; end its transaction")]
     Busy {
-        /// The file.
-        path: PathBuf,
+        /// The history.
+        place: Place,
     },
     /// Another process writes to the file.
     #[error("the history {} is in use: another process writes to it; end that one, or choose another file", .path.display())]
@@ -48,26 +65,30 @@ pub enum Error {
         path: PathBuf,
     },
     /// The file exists, and is not a history.
-    #[error("{} is not a history of kubediff; choose another file", .path.display())]
+    #[error("{place} is not a history of kubediff; choose another file")]
     Foreign {
-        /// The file.
-        path: PathBuf,
+        /// The history.
+        place: Place,
     },
     /// A newer program has written the file.
-    #[error("the history {} has format {found}, and this program knows up to {known}; use a newer program", .path.display())]
+    #[error(
+        "the history {place} has format {found}, and this program knows up to {known}; use a newer program"
+    )]
     Newer {
-        /// The file.
-        path: PathBuf,
+        /// The history.
+        place: Place,
         /// Its format.
         found: u32,
         /// The newest known format.
         known: u32,
     },
     /// The file's format is older, and the file was to be read only, or cannot be migrated.
-    #[error("the history {} has the older format {found}; migrate it with `kubediff history migrate {}`", .path.display(), .path.display())]
+    #[error(
+        "the history {place} has the older format {found}; migrate it with `kubediff history migrate {place}`"
+    )]
     Older {
-        /// The file.
-        path: PathBuf,
+        /// The history.
+        place: Place,
         /// Its format.
         found: u32,
     },
@@ -84,20 +105,20 @@ pub enum Error {
         missing: u64,
     },
     /// The file belongs to another cluster.
-    #[error("the history {} is of the cluster with uid {found}, not {wanted}; choose another file", .path.display())]
+    #[error("the history {place} is of the cluster with uid {found}, not {wanted}; choose another file")]
     OtherCluster {
-        /// The file.
-        path: PathBuf,
+        /// The history.
+        place: Place,
         /// The cluster's uid in the file.
         found: String,
         /// The cluster's uid of the caller.
         wanted: String,
     },
     /// The content of the file contradicts itself.
-    #[error("the history {} is damaged: {what}; restore a backup", .path.display())]
+    #[error("the history {place} is damaged: {what}; restore a backup")]
     Damaged {
-        /// The file.
-        path: PathBuf,
+        /// The history.
+        place: Place,
         /// The damage.
         what: String,
     },
@@ -111,10 +132,10 @@ pub enum Error {
     #[error("the history has no {0}")]
     NotFound(String),
     /// The file could not be read or written.
-    #[error("the history {} cannot be used", .path.display())]
+    #[error("the history {place} cannot be used")]
     Io {
-        /// The file.
-        path: PathBuf,
+        /// The history.
+        place: Place,
         /// Why.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,

@@ -51,9 +51,11 @@ mod error;
 mod filter;
 mod mask;
 mod places;
+mod reader;
 mod record;
 mod report;
 mod sight;
+mod sql;
 mod sqlite;
 mod story;
 mod survey;
@@ -61,10 +63,11 @@ mod survey;
 pub use batch::{Batch, Observation, What};
 pub use blame::{Blame, Field, FieldBlame};
 pub use body::Body;
-pub use error::Error;
+pub use error::{Error, Place};
 pub use filter::{At, Filter, KindName, Order, Page, Scope};
 pub use mask::{Details, Mask};
 pub use places::Places;
+pub use reader::Reader;
 pub use record::{
     ChangeRecord, Event, Gap, Gvk, Incarnation, Manager, Number, ObjectId, Origin, Record, Scrubbed, Verb,
     Version,
@@ -74,6 +77,6 @@ pub use report::{
     Settled, Sink, Size,
 };
 pub use sight::{Right, Sight};
-pub use sqlite::{History, Reader};
+pub use sqlite::History;
 pub use story::{Folded, StoredStory};
 pub use survey::{Counts, Survey};

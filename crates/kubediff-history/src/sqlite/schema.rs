@@ -9,24 +9,25 @@ use jiff::Timestamp;
 use rusqlite::backup::{Backup, Progress, StepResult};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, TransactionBehavior, params};
 
-use super::fault::{Fault, Outcome};
-use super::links;
 use crate::error::Error;
 use crate::report::{Cluster, Settings};
+use crate::sql::db::Db;
+use crate::sql::fault::{Fault, Outcome};
+use crate::sql::links;
 
 /// The format that this program writes.
-pub(super) const FORMAT: u32 = 4;
+pub(crate) const FORMAT: u32 = 4;
 /// SQLite's `application_id`: "kdhi".
 const APPLICATION: i32 = 0x6b64_6869;
 
 /// From one format to the next one.
-pub(super) type Step = fn(&Transaction<'_>) -> Outcome<()>;
+pub(crate) type Step = fn(&Transaction<'_>) -> Outcome<()>;
 /// The last step leads to this program's format.
-pub(super) const STEPS: &[Step] = &[
+pub(crate) const STEPS: &[Step] = &[
     |transaction| Ok(transaction.execute_batch(SECOND)?),
     |transaction| {
         transaction.execute_batch(THIRD)?;
-        links::fill(transaction)
+        links::fill(Db::Sqlite(transaction))
     },
     |transaction| Ok(transaction.execute_batch(FOURTH)?),
 ];
@@ -137,7 +138,7 @@ CREATE TABLE dead_letters (
 /// The right to write to a file, of one process at a time. The lock is that of a file beside it: the kernel releases it with
 /// the process, and SQLite's own locks are not touched.
 #[derive(Debug)]
-pub(super) struct WriteLock(File);
+pub(crate) struct WriteLock(File);
 
 impl Drop for WriteLock {
     /// A program that starts another one shares its open files with it until the other begins, and closing this one alone would
@@ -157,7 +158,7 @@ impl WriteLock {
             return Err(Error::Linked { path: path.to_owned(), names });
         }
         let beside = beside(&real, "-lock");
-        let failed = |source: std::io::Error| Error::Io { path: beside.clone(), source: source.into() };
+        let failed = |source: std::io::Error| Error::Io { place: (&*beside).into(), source: source.into() };
         let file = File::options().write(true).create(true).truncate(false).open(&beside).map_err(failed)?;
         match file.try_lock() {
             Ok(()) => Ok(Self(file)),
@@ -178,14 +179,14 @@ fn create(path: &Path) -> std::io::Result<()> {
 
 /// The files that the names of a history, of its log, of its readers' shared memory and of its lock stand for. SQLite makes the log and the
 /// shared memory with the first connection, and removes them with the last one.
-pub(super) struct Files {
+pub(crate) struct Files {
     history: Option<(u64, u64)>,
     beside: [Option<(u64, u64)>; 3],
     length: u64,
 }
 
 impl Files {
-    pub(super) fn of(path: &Path) -> Self {
+    pub(crate) fn of(path: &Path) -> Self {
         // SQLite follows a link.
         let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let beside = ["-wal", "-shm", "-lock"].map(|end| identity(&beside(&real, end)));
@@ -194,11 +195,11 @@ impl Files {
     }
 
     /// Whether the history itself is the former one, and nothing was cut off: only a checkpoint changes its length.
-    pub(super) fn has_history_of(&self, former: &Self) -> bool {
+    pub(crate) fn has_history_of(&self, former: &Self) -> bool {
         self.history == former.history && self.length >= former.length
     }
 
-    pub(super) fn has_all_of(&self, former: &Self) -> bool {
+    pub(crate) fn has_all_of(&self, former: &Self) -> bool {
         self.has_history_of(former) && self.beside == former.beside
     }
 }
@@ -227,14 +228,14 @@ fn identity(_: &Path) -> Option<(u64, u64)> {
     None
 }
 
-pub(super) fn beside(path: &Path, end: &str) -> PathBuf {
+pub(crate) fn beside(path: &Path, end: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(end);
     name.into()
 }
 
 /// Opens a file for writing: makes it, or checks it and migrates it with `steps`, which lead to format `steps.len()`.
-pub(super) fn open(
+pub(crate) fn open(
     path: &Path,
     cluster: &Cluster,
     settings: &Settings,
@@ -242,14 +243,14 @@ pub(super) fn open(
     steps: &[Step],
 ) -> Result<(Connection, WriteLock), Error> {
     let lock = WriteLock::take(path)?;
-    create(path).map_err(|source| Error::Io { path: path.to_owned(), source: source.into() })?;
+    create(path).map_err(|source| Error::Io { place: path.into(), source: source.into() })?;
     let failed = |fault: rusqlite::Error| Fault::from(fault).at(path);
     let mut connection = Connection::open(path).map_err(failed)?;
     match found(&connection).map_err(failed)? {
         Found::Nothing => {}
-        Found::Foreign => return Err(Error::Foreign { path: path.to_owned() }),
+        Found::Foreign => return Err(Error::Foreign { place: path.into() }),
         Found::Format(found) if found > format => {
-            return Err(Error::Newer { path: path.to_owned(), found, known: format });
+            return Err(Error::Newer { place: path.into(), found, known: format });
         }
         Found::Format(found) => {
             is_of(&connection, path, cluster)?;
@@ -268,11 +269,11 @@ fn is_of(connection: &Connection, path: &Path, cluster: &Cluster) -> Result<(), 
     if of.uid == cluster.uid {
         return Ok(());
     }
-    Err(Error::OtherCluster { path: path.to_owned(), found: of.uid, wanted: cluster.uid.clone() })
+    Err(Error::OtherCluster { place: path.into(), found: of.uid, wanted: cluster.uid.clone() })
 }
 
 /// Opens a file for reading only.
-pub(super) fn open_for_reading(path: &Path) -> Result<Connection, Error> {
+pub(crate) fn open_for_reading(path: &Path) -> Result<Connection, Error> {
     if !path.exists() {
         return Err(Error::Missing { path: path.to_owned() });
     }
@@ -282,11 +283,11 @@ pub(super) fn open_for_reading(path: &Path) -> Result<Connection, Error> {
     connection.busy_timeout(Duration::from_secs(5)).map_err(failed)?;
     connection.set_prepared_statement_cache_capacity(64);
     match found(&connection).map_err(failed)? {
-        Found::Nothing | Found::Foreign => Err(Error::Foreign { path: path.to_owned() }),
+        Found::Nothing | Found::Foreign => Err(Error::Foreign { place: path.into() }),
         Found::Format(found) if found > FORMAT => {
-            Err(Error::Newer { path: path.to_owned(), found, known: FORMAT })
+            Err(Error::Newer { place: path.into(), found, known: FORMAT })
         }
-        Found::Format(found) if found < FORMAT => Err(Error::Older { path: path.to_owned(), found }),
+        Found::Format(found) if found < FORMAT => Err(Error::Older { place: path.into(), found }),
         Found::Format(_) => Ok(connection),
     }
 }
@@ -307,7 +308,7 @@ fn found(connection: &Connection) -> rusqlite::Result<Found> {
     Ok(if tables == 0 && application == 0 { Found::Nothing } else { Found::Foreign })
 }
 
-pub(super) fn cluster_of(connection: &Connection) -> Outcome<Cluster> {
+pub(crate) fn cluster_of(connection: &Connection) -> Outcome<Cluster> {
     let text = |name: &str| {
         let sql = "SELECT value FROM meta WHERE name = ?1";
         connection.query_row(sql, [name], |row| row.get::<_, Option<String>>(0)).optional()
@@ -334,7 +335,7 @@ fn begin_timeline(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
 }
 
 /// Migrates a file of an older format, and says where its backup is. `None` for a file of this format.
-pub(super) fn migrate_file(
+pub(crate) fn migrate_file(
     path: &Path,
     cluster: Option<&Cluster>,
     done: &mut dyn FnMut(u8),
@@ -347,7 +348,7 @@ pub(super) fn migrate_file(
     let reading = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(failed)?;
     match found(&reading).map_err(failed)? {
         Found::Nothing if cluster.is_some() => {}
-        Found::Nothing | Found::Foreign => return Err(Error::Foreign { path: path.to_owned() }),
+        Found::Nothing | Found::Foreign => return Err(Error::Foreign { place: path.into() }),
         Found::Format(_) => {}
     }
     drop(reading);
@@ -356,9 +357,9 @@ pub(super) fn migrate_file(
     match found(&connection).map_err(failed)? {
         // Its writer is about to fill it.
         Found::Nothing if cluster.is_some() => Ok(None),
-        Found::Nothing | Found::Foreign => Err(Error::Foreign { path: path.to_owned() }),
+        Found::Nothing | Found::Foreign => Err(Error::Foreign { place: path.into() }),
         Found::Format(found) if found > FORMAT => {
-            Err(Error::Newer { path: path.to_owned(), found, known: FORMAT })
+            Err(Error::Newer { place: path.into(), found, known: FORMAT })
         }
         Found::Format(FORMAT) => Ok(None),
         Found::Format(found) => {
@@ -378,7 +379,7 @@ fn migrate(
 ) -> Result<PathBuf, Error> {
     let missing = usize::try_from(to - from).ok().and_then(|count| steps.len().checked_sub(count));
     let Some(steps) = missing.and_then(|first| steps.get(first..)) else {
-        return Err(Error::Older { path: path.to_owned(), found: from });
+        return Err(Error::Older { place: path.into(), found: from });
     };
     let failed = |fault: rusqlite::Error| Fault::from(fault).at(path);
     let name = |number: u32| match number {
@@ -387,7 +388,7 @@ fn migrate(
     };
     // A copy that is there may be of another file.
     let Some(copy) = (1..).map(name).find(|copy| !copy.exists()) else {
-        return Err(Error::Older { path: path.to_owned(), found: from });
+        return Err(Error::Older { place: path.into(), found: from });
     };
     let part = beside(path, "-format-part");
     let bytes: u64 = connection
@@ -401,7 +402,7 @@ fn migrate(
     }
     back_up(connection, &part, done).map_err(failed)?;
     std::fs::rename(&part, &copy)
-        .map_err(|source| Error::Io { path: copy.clone(), source: source.into() })?;
+        .map_err(|source| Error::Io { place: (&*copy).into(), source: source.into() })?;
     let transaction = connection.transaction().map_err(failed)?;
     for step in steps {
         step(&transaction).map_err(|fault| fault.at(path))?;
@@ -419,7 +420,7 @@ fn room(path: &Path) -> Option<u64> {
 }
 
 /// Copies everything that is committed, while others read and write, into a new file that is complete by itself.
-pub(super) fn back_up(from: &Connection, path: &Path, done: &mut dyn FnMut(u8)) -> rusqlite::Result<()> {
+pub(crate) fn back_up(from: &Connection, path: &Path, done: &mut dyn FnMut(u8)) -> rusqlite::Result<()> {
     create(path).map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
     let mut copy = Connection::open(path)?;
     let backup = Backup::new(from, &mut copy)?;

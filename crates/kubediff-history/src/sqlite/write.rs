@@ -1,30 +1,24 @@
 //! Batches become rows.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
-use super::codec::{Codec, MOST_BYTES, Packed, Purpose};
-use super::detail;
-use super::fault::{Fault, Outcome};
-use super::links::Links;
-use super::names::{KindId, Names, Table};
-use super::recent::Recent;
 use crate::batch::{Batch, Entry, Observation, What};
-use crate::record::{ChangeRecord, Origin, Verb};
+use crate::record::{ChangeRecord, Verb};
+use crate::sql::codec::{MOST_BYTES, Packed, Purpose};
+use crate::sql::db::Db;
+use crate::sql::detail;
+use crate::sql::fault::{Fault, Outcome};
+use crate::sql::links::Links;
+use crate::sql::names::KindId;
+use crate::sql::packing::{Base, Packing, ROW, event_code, origin_code, verb_code};
+use crate::sql::recent::Recent;
 
-/// At most this many versions follow each other as deltas: it bounds the work of reading one.
-const CHAIN: u32 = 32;
 /// The bytes of recent versions that are kept for the deltas of the next ones.
 const RECENT: usize = 64 << 20;
 /// The overhead of an object there, in bytes.
 const RECENT_ENTRY: usize = 300;
-/// A part of an object that is at least as long is stored once, however many versions begin with it.
-const SHARED_LEAST: usize = 1_024;
-
-/// About what a version needs besides its content and details, in bytes: the rest of its row, and its place in the indexes.
-pub(super) const ROW: usize = 200;
 
 /// A clock that is set back by more than this is a gap, in microseconds.
 const SET_BACK: i64 = 1_000_000;
@@ -32,7 +26,7 @@ const SET_BACK: i64 = 1_000_000;
 const WRONG: i64 = 3_600 * 1_000_000;
 
 /// Writes batches, and remembers of the file what that needs. After a failure it is loaded again.
-pub(super) struct BatchWriter {
+pub(crate) struct BatchWriter {
     next: i64,
     /// The time of the last version, or of noise after it.
     latest: i64,
@@ -40,8 +34,7 @@ pub(super) struct BatchWriter {
     is_set_back: bool,
     /// The bytes of Events in this batch.
     event_bytes: usize,
-    names: Names,
-    pub(super) codec: Codec,
+    pub(crate) packing: Packing,
     recent: Recent<(i64, String), Known>,
 }
 
@@ -58,43 +51,29 @@ struct Known {
     has_state: bool,
 }
 
-/// The content of a new version.
-struct Content {
-    base: i64,
-    chain: u32,
-    shared: Option<(i64, usize)>,
-    packed: Packed,
-}
-
 impl BatchWriter {
-    pub(super) fn load(connection: &Connection) -> Outcome<Self> {
-        let mut codec = Codec::new()?;
-        codec.prepare(connection)?;
+    pub(crate) fn load(connection: &Connection) -> Outcome<Self> {
+        let packing = Packing::load(Db::Sqlite(connection))?;
         let next =
             connection.query_row("SELECT value FROM meta WHERE name = 'next'", [], |row| row.get(0))?;
         let latest = "SELECT observed_at FROM versions ORDER BY number DESC LIMIT 1";
         let latest = connection.query_row(latest, [], |row| row.get(0)).optional()?.unwrap_or(i64::MIN);
         let recent = Recent::new(RECENT);
-        Ok(Self { next, latest, is_set_back: false, event_bytes: 0, names: Names::new(), codec, recent })
+        Ok(Self { next, latest, is_set_back: false, event_bytes: 0, packing, recent })
     }
 
     /// The number of the last record.
-    pub(super) fn last(&self) -> i64 {
+    pub(crate) fn last(&self) -> i64 {
         self.next - 1
     }
 
     /// Forgets what it knows of objects, because something else has changed them.
-    pub(super) fn forget_objects(&mut self) {
+    pub(crate) fn forget_objects(&mut self) {
         self.recent = Recent::new(RECENT);
     }
 
-    /// A path that no version has any more.
-    pub(super) fn forget_path(&mut self, path: &str) {
-        self.names.forget_path(path);
-    }
-
     /// Stores a batch in one transaction.
-    pub(super) fn commit(&mut self, connection: &Connection, batch: &Batch) -> Outcome<()> {
+    pub(crate) fn commit(&mut self, connection: &Connection, batch: &Batch) -> Outcome<()> {
         // The write lock is taken now, where SQLite waits for it. A transaction that begins by reading fails when it comes
         // to write and another writer was there in the meantime.
         let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
@@ -194,7 +173,7 @@ impl BatchWriter {
         if observation.body.bytes().len() > MOST_BYTES {
             return Err(Fault::Invalid("it has more than 64 MiB"));
         }
-        let kind = self.names.kind(connection, object)?;
+        let kind = self.packing.names.kind(Db::Sqlite(connection), object)?;
         let key = (kind.family, object.uid.clone());
         let known = self.known(connection, &key)?;
         let at = self.time(connection, observation.record.observed_at.as_microsecond())?;
@@ -227,7 +206,7 @@ impl BatchWriter {
         let newest = "SELECT max(number) FROM versions WHERE object = ?1";
         let newest: Option<i64> = connection.prepare_cached(newest)?.query_row([object], |row| row.get(0))?;
         let newest = newest.ok_or_else(|| Fault::damaged(format!("object {object} has no version")))?;
-        let body = self.codec.body(connection, newest)?;
+        let body = self.packing.codec.body(Db::Sqlite(connection), newest)?;
         let chain = chain_of(connection, newest)?;
         Ok(Some(Known { object, newest, chain, body, has_state }))
     }
@@ -249,7 +228,7 @@ impl BatchWriter {
         let bytes = observation.body.bytes();
         // The base is the newest version and not the noise before: each noise replaces the one before it, and none is needed to
         // read another.
-        let delta = self.codec.pack_delta(&known.body, &[], bytes)?;
+        let delta = self.packing.codec.pack_delta(&known.body, &[], bytes)?;
         let sql =
             "UPDATE objects SET state_rv = ?2, state_at = ?3, state_length = ?4, state_crc = ?5, state = ?6
                    WHERE id = ?1";
@@ -275,15 +254,18 @@ impl BatchWriter {
     ) -> Outcome<()> {
         let number = self.number();
         let object = &observation.record.object;
-        let namespace = self.names.namespace(connection, object.namespace.as_deref())?;
+        let namespace = self.packing.names.namespace(Db::Sqlite(connection), object.namespace.as_deref())?;
 
         // The details come first: the content is packed against them too, since they have the new values already.
         let details = change.map(detail::write).transpose()?.unwrap_or_default();
         let detail = match &*details {
             [] => Packed { dictionary: 0, frame: Vec::new() },
-            details => self.codec.pack(connection, kind.id, Purpose::Detail, details)?,
+            details => self.packing.codec.pack(Db::Sqlite(connection), kind.id, Purpose::Detail, details)?,
         };
-        let content = self.content(connection, kind, known.as_ref(), &details, observation.body.bytes())?;
+        let base =
+            known.as_ref().map(|known| Base { number: known.newest, chain: known.chain, body: &known.body });
+        let bytes = observation.body.bytes();
+        let content = self.packing.content(Db::Sqlite(connection), kind, base.as_ref(), &details, bytes)?;
 
         // The incarnation before gets no version of its deletion, which was not observed. It ends with this version.
         if let Some(replaced) = observation.replaces.as_deref() {
@@ -301,7 +283,7 @@ impl BatchWriter {
         };
         let is_of_owners = |path: &String| path.starts_with("metadata.ownerReferences");
         if !was_known || change.is_some_and(|change| change.paths.iter().any(is_of_owners)) {
-            Links::of(observation.body.bytes()).write(connection, id)?;
+            Links::of(observation.body.bytes()).write(Db::Sqlite(connection), id)?;
         }
         // The state of a noise is packed against the version that was the newest until now, so it cannot stay.
         if has_ended || has_state {
@@ -343,7 +325,7 @@ impl BatchWriter {
             content.packed.frame
         ])?;
         if let Some(change) = change {
-            self.index(connection, number, change)?;
+            self.packing.index(Db::Sqlite(connection), number, change)?;
         }
         if observation.what == What::Event {
             self.event_bytes += detail_length + content_length + ROW;
@@ -355,107 +337,6 @@ impl BatchWriter {
             let body = observation.body.shared();
             let known = Known { object: id, newest: number, chain: content.chain, body, has_state: false };
             self.remember(key, known);
-        }
-        Ok(())
-    }
-
-    /// A delta from the version before, or a full version where that is shorter, or the deltas are many.
-    fn content(
-        &mut self,
-        connection: &Connection,
-        kind: KindId,
-        known: Option<&Known>,
-        details: &[u8],
-        bytes: &[u8],
-    ) -> Outcome<Content> {
-        let mut delta = None;
-        if let Some(known) = known
-            && known.chain + 1 < CHAIN
-        {
-            let frame = self.codec.pack_delta(&known.body, details, bytes)?;
-            // A full version is hardly ever shorter than this, so it is not packed only to compare.
-            let is_short = frame.len() < bytes.len() / 8;
-            let packed = Packed { dictionary: 0, frame };
-            let found = Content { base: known.newest, chain: known.chain + 1, shared: None, packed };
-            if is_short {
-                return Ok(found);
-            }
-            delta = Some(found);
-        }
-        if let Some(delta) = delta {
-            // It is only compared, so it must not leave shared content behind.
-            let full = self.codec.pack(connection, kind.id, Purpose::Body, bytes)?;
-            if delta.packed.frame.len() <= full.frame.len() {
-                return Ok(delta);
-            }
-        }
-        let (shared, packed) = self.full(connection, kind.id, bytes)?;
-        Ok(Content { base: 0, chain: 0, shared, packed })
-    }
-
-    /// A full version: the longest part apart, so that it is stored once.
-    pub(super) fn full(
-        &mut self,
-        connection: &Connection,
-        kind: i64,
-        bytes: &[u8],
-    ) -> Outcome<(Option<(i64, usize)>, Packed)> {
-        let part = longest_part(bytes).filter(|part| part.len() >= SHARED_LEAST);
-        let part = part.and_then(|part| {
-            Some((bytes.get(..part.start)?, bytes.get(part.clone())?, bytes.get(part.end..)?))
-        });
-        let Some((before, part, after)) = part else {
-            return Ok((None, self.codec.pack(connection, kind, Purpose::Body, bytes)?));
-        };
-        // Other full versions of this object, and objects made from the same template, often have the same part.
-        let id = self.share(connection, kind, part)?;
-        let shell = [before, after].concat();
-        Ok((Some((id, before.len())), self.codec.pack(connection, kind, Purpose::Body, &shell)?))
-    }
-
-    fn share(&mut self, connection: &Connection, kind: i64, part: &[u8]) -> Outcome<i64> {
-        let crc = crc32fast::hash(part);
-        let mut same = connection.prepare_cached("SELECT id FROM contents WHERE crc = ?1 AND length = ?2")?;
-        let same: Vec<i64> =
-            same.query_map(params![crc, part.len()], |row| row.get(0))?.collect::<Result<_, _>>()?;
-        for id in same {
-            // Different parts may have the same checksum.
-            if self.codec.shared(connection, id)? == part {
-                connection
-                    .prepare_cached("UPDATE contents SET uses = uses + 1 WHERE id = ?1")?
-                    .execute([id])?;
-                return Ok(id);
-            }
-        }
-        let packed = self.codec.pack(connection, kind, Purpose::Body, part)?;
-        let sql = "INSERT INTO contents (crc, length, dictionary, frame, uses) VALUES (?1, ?2, ?3, ?4, 1)";
-        let row = params![crc, part.len(), packed.dictionary, packed.frame];
-        connection.prepare_cached(sql)?.execute(row)?;
-        Ok(connection.last_insert_rowid())
-    }
-
-    fn index(&mut self, connection: &Connection, number: i64, change: &ChangeRecord) -> Outcome<()> {
-        // Sets: a change may name a manager or path twice, and the tables refuse a second row.
-        let managers: BTreeSet<&str> = change.managers.iter().map(|it| it.manager.as_str()).collect();
-        for manager in managers {
-            let id = self.names.of(connection, Table::Managers, manager)?;
-            connection
-                .prepare_cached("INSERT INTO version_managers VALUES (?1, ?2)")?
-                .execute([id, number])?;
-        }
-        self.index_paths(connection, number, &change.paths)
-    }
-
-    pub(super) fn index_paths(
-        &mut self,
-        connection: &Connection,
-        number: i64,
-        paths: &[String],
-    ) -> Outcome<()> {
-        let paths: BTreeSet<&String> = paths.iter().collect();
-        for path in paths {
-            let id = self.names.of(connection, Table::Paths, path)?;
-            connection.prepare_cached("INSERT INTO version_paths VALUES (?1, ?2)")?.execute([id, number])?;
         }
         Ok(())
     }
@@ -484,92 +365,4 @@ fn chain_of(connection: &Connection, number: i64) -> Outcome<u32> {
                    UNION ALL SELECT versions.base FROM chain JOIN versions ON versions.number = chain.base)
                SELECT count(*) - 1 FROM chain";
     Ok(connection.prepare_cached(sql)?.query_row([number], |row| row.get(0))?)
-}
-
-pub(super) fn verb_code(verb: Verb) -> i64 {
-    match verb {
-        Verb::Added => 1,
-        Verb::Updated => 2,
-        Verb::Deleted => 3,
-        Verb::Recreated => 4,
-    }
-}
-
-/// The verb of a version of an Event.
-pub(super) fn event_code(verb: Verb) -> i64 {
-    match verb {
-        Verb::Added | Verb::Recreated => 5,
-        Verb::Updated => 6,
-        Verb::Deleted => 7,
-    }
-}
-
-fn origin_code(origin: Origin) -> i64 {
-    match origin {
-        Origin::Watch => 0,
-        Origin::List => 1,
-        Origin::Restart => 2,
-    }
-}
-
-/// The place of the longest value among the fields of a JSON map, other than `metadata`, which is unique to the object.
-fn longest_part(json: &[u8]) -> Option<std::ops::Range<usize>> {
-    // A walk over the bytes finds places, which a parsed tree would not keep.
-    let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
-    let (mut name, mut string) = (0..0, 0);
-    let mut start = None;
-    let mut longest = 0..0;
-    for (at, byte) in json.iter().enumerate() {
-        if in_string {
-            match byte {
-                _ if escaped => escaped = false,
-                b'\\' => escaped = true,
-                b'"' => {
-                    in_string = false;
-                    if depth == 1 && start.is_none() {
-                        name = string..at;
-                    }
-                }
-                _ => {}
-            }
-            continue;
-        }
-        match byte {
-            b'"' => (in_string, string) = (true, at + 1),
-            b'{' | b'[' => depth += 1,
-            b':' if depth == 1 => start = Some(at + 1),
-            b',' | b'}' if depth == 1 => {
-                let value = start.take().unwrap_or(at)..at;
-                let is_metadata = json.get(name.clone()) == Some(b"metadata");
-                if value.len() > longest.len() && !is_metadata {
-                    longest = value;
-                }
-                depth -= usize::from(*byte == b'}');
-            }
-            b'}' | b']' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-    }
-    (!longest.is_empty()).then_some(longest)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::longest_part;
-
-    #[test]
-    fn the_longest_part_is_a_field_of_the_map() {
-        for (json, expected) in [
-            (r#"{"kind":"A","spec":{"a":[1,2,{"b":"}"}]},"x":1}"#, r#"{"a":[1,2,{"b":"}"}]}"#),
-            (r#"{"metadata":{"long":"aaaaaaaaaaaaaaaaaaaaa"},"data":{"a":"\"}{,"}}"#, r#"{"a":"\"}{,"}"#),
-            (r#"{"data":[1,2,3]}"#, "[1,2,3]"),
-            ("[]", ""),
-            ("{}", ""),
-            ("", ""),
-            (r#"{"a"#, ""),
-        ] {
-            let part = longest_part(json.as_bytes()).and_then(|part| json.get(part)).unwrap_or_default();
-            assert_eq!(part, expected, "of {json}");
-        }
-    }
 }

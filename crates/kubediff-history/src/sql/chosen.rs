@@ -2,22 +2,21 @@
 
 use std::collections::BTreeSet;
 
-use rusqlite::{Connection, params, params_from_iter};
-
 use super::conditions::{Conditions, MOST, in_list};
+use super::db::{Db, Value, values};
 use super::fault::Outcome;
 use super::names::{self, Table};
+use super::packing::{event_code, verb_code};
 use super::sight::is_limited;
 use super::times::Span;
-use super::write::{event_code, verb_code};
 use crate::filter::{Filter, KindName, Scope};
 use crate::record::Verb;
 
 /// The rows that a scope means.
-pub(super) struct Chosen {
-    pub(super) kinds: Option<Vec<i64>>,
-    pub(super) namespaces: Option<Vec<i64>>,
-    pub(super) objects: Option<Vec<i64>>,
+pub(crate) struct Chosen {
+    pub(crate) kinds: Option<Vec<i64>>,
+    pub(crate) namespaces: Option<Vec<i64>>,
+    pub(crate) objects: Option<Vec<i64>>,
     /// A part of a name that too many objects have to list them.
     part: Option<String>,
     /// The condition for a version `v` of an Event about objects of these kinds.
@@ -26,17 +25,17 @@ pub(super) struct Chosen {
 
 impl Chosen {
     /// `None` when nothing can match.
-    pub(super) fn find(connection: &Connection, scope: &Scope) -> Outcome<Option<Self>> {
+    pub(crate) fn find(db: Db<'_>, scope: &Scope) -> Outcome<Option<Self>> {
         let mut chosen = Self { kinds: None, namespaces: None, objects: None, part: None, events: None };
         if !scope.kinds.is_empty() {
-            chosen.kinds = Some(kinds(connection, &scope.kinds)?);
+            chosen.kinds = Some(kinds(db, &scope.kinds)?);
         }
         if !scope.namespaces.is_empty() {
             let mut found = Vec::new();
             for name in &scope.namespaces {
                 let id = match name.as_str() {
                     "" => Some(0),
-                    name => names::find(connection, Table::Namespaces, name)?,
+                    name => names::find(db, Table::Namespaces, name)?,
                 };
                 found.extend(id);
             }
@@ -46,7 +45,7 @@ impl Chosen {
             return Ok(None);
         }
         if scope.name.is_some() || scope.uid.is_some() || scope.part.is_some() {
-            let objects = chosen.objects(connection, scope, 0, MOST)?;
+            let objects = chosen.objects(db, scope, 0, MOST)?;
             if objects.is_empty() {
                 return Ok(None);
             }
@@ -59,7 +58,7 @@ impl Chosen {
     }
 
     /// The Events about what is chosen, too, and about what that controls.
-    pub(super) fn add_events(&mut self, connection: &Connection) -> Outcome<()> {
+    pub(crate) fn add_events(&mut self, db: Db<'_>) -> Outcome<()> {
         if let Some(objects) = &mut self.objects {
             // kubelets write the name of a node where its uid belongs. Across namespaces, anybody can write any uid: that names nothing.
             let sql = format!(
@@ -71,15 +70,12 @@ impl Chosen {
                      WHERE those.namespace IN (0, e.namespace) LIMIT {MOST}",
                 in_list(objects)
             );
-            let mut events = connection.prepare(&sql)?;
-            for id in events.query_map([], |row| row.get(0))? {
-                objects.push(id?);
-            }
+            objects.extend(db.all(&sql, &[], |row| row.get::<i64>(0))?);
             // The list says it all: Events about a node are in a namespace.
             (self.kinds, self.namespaces) = (None, None);
         } else if let Some(asked) = &mut self.kinds {
             let event = KindName { group: Some(String::new()), resource: "events".to_owned() };
-            let events = kinds(connection, &[event])?;
+            let events = kinds(db, &[event])?;
             let families = format!("SELECT family FROM kinds WHERE id{}", in_list(asked));
             // From what an Event is about upwards to its controllers.
             self.events = Some(format!(
@@ -100,31 +96,23 @@ impl Chosen {
     }
 
     /// Objects after this one, in order.
-    pub(super) fn objects(
-        &self,
-        connection: &Connection,
-        scope: &Scope,
-        after: i64,
-        limit: usize,
-    ) -> Outcome<Vec<i64>> {
+    pub(crate) fn objects(&self, db: Db<'_>, scope: &Scope, after: i64, limit: usize) -> Outcome<Vec<i64>> {
         let mut conditions = self.on_objects(scope);
         conditions.compare("o.id > ", after);
         let sql = format!("SELECT o.id FROM objects o{} ORDER BY o.id LIMIT {limit}", conditions.text);
-        let mut statement = connection.prepare_cached(&sql)?;
-        let ids = statement.query_map(params_from_iter(conditions.parameters), |row| row.get(0))?;
-        Ok(ids.collect::<Result<_, _>>()?)
+        db.all(&sql, &conditions.parameters, |row| row.get(0))
     }
 
     /// The objects that were there when this record was the last one, or are there now, by namespace and name. It reads the index `lives`
     /// alone, and of that nothing about objects that were gone by then.
-    pub(super) fn present(&self, connection: &Connection, last: Option<i64>) -> Outcome<Vec<i64>> {
+    pub(crate) fn present(&self, db: Db<'_>, last: Option<i64>) -> Outcome<Vec<i64>> {
         let (led, wanted) = match (&self.objects, &self.kinds) {
             (Some(objects), _) => ("", format!("o.id{}", in_list(objects))),
             (None, kinds) => {
                 let kinds = kinds.as_ref().map(|kinds| format!(" WHERE id{}", in_list(kinds)));
                 let families = format!("SELECT family FROM kinds{}", kinds.unwrap_or_default());
                 // A view has no index of its own.
-                let index = if is_limited(connection)? { "" } else { " INDEXED BY lives" };
+                let index = if is_limited(db)? { "" } else { " INDEXED BY lives" };
                 (index, format!("o.family IN ({families})"))
             }
         };
@@ -149,16 +137,16 @@ impl Chosen {
             }
         };
         let sql = format!(
-            "SELECT o.id FROM ({alive}) o LEFT JOIN namespaces n ON n.id = o.namespace ORDER BY n.name, o.name, o.id"
+            "SELECT o.id FROM ({alive}) o LEFT JOIN namespaces n ON n.id = o.namespace
+             ORDER BY coalesce(n.name, ''), o.name, o.id"
         );
-        let mut statement = connection.prepare(&sql)?;
-        let ids = statement.query_map(params_from_iter(&self.part), |row| row.get(0))?;
-        Ok(ids.collect::<Result<_, _>>()?)
+        let part: Vec<_> = self.part.as_deref().map(Value::from).into_iter().collect();
+        db.all(&sql, &part, |row| row.get(0))
     }
 
     /// The conditions of a filter for a version `v`, but for path and manager. Where something else leads, a sign hides the indexes from
     /// the planner.
-    pub(super) fn on_versions(&self, filter: &Filter, span: &Span, is_led: bool) -> Conditions {
+    pub(crate) fn on_versions(&self, filter: &Filter, span: &Span, is_led: bool) -> Conditions {
         let mut conditions = Conditions::default();
         let mut sign = if is_led { "+" } else { "" };
         if let Some(objects) = &self.objects {
@@ -224,16 +212,13 @@ impl Chosen {
 }
 
 /// The kinds that have one of these names.
-pub(super) fn kinds(connection: &Connection, names: &[KindName]) -> Outcome<Vec<i64>> {
+pub(crate) fn kinds(db: Db<'_>, names: &[KindName]) -> Outcome<Vec<i64>> {
     let sql = "SELECT id FROM kinds WHERE (lower(plural) = lower(?1) OR lower(kind) = lower(?1))
-               AND (?2 IS NULL OR api_group = ?2)";
-    let mut statement = connection.prepare_cached(sql)?;
+               AND api_group = coalesce(?2, api_group)";
     // One kind may have two of the names.
     let mut found = BTreeSet::new();
     for KindName { group, resource } in names {
-        for id in statement.query_map(params![resource, group], |row| row.get(0))? {
-            found.insert(id?);
-        }
+        found.extend(db.all(sql, values![resource, group.as_deref()], |row| row.get::<i64>(0))?);
     }
     Ok(found.into_iter().collect())
 }

@@ -1,7 +1,6 @@
 //! Names that repeat, as numbers.
 
-use rusqlite::{Connection, OptionalExtension, params};
-
+use super::db::{Db, values};
 use super::fault::Outcome;
 use super::recent::Recent;
 use crate::record::ObjectId;
@@ -10,8 +9,8 @@ use crate::record::ObjectId;
 const REMEMBERED: usize = 20_000;
 
 /// A table of names.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Table {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Table {
     Namespaces,
     Managers,
     Paths,
@@ -19,15 +18,15 @@ pub(super) enum Table {
 
 /// A kind, and the family of its versions: the first of the same group and plural.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct KindId {
-    pub(super) id: i64,
-    pub(super) family: i64,
+pub(crate) struct KindId {
+    pub(crate) id: i64,
+    pub(crate) family: i64,
 }
 
 /// A kind as its row identifies it: group, plural, version, kind.
 type KindKey = (String, String, String, String);
 
-pub(super) struct Names {
+pub(crate) struct Names {
     kinds: Recent<KindKey, KindId>,
     namespaces: Recent<String, i64>,
     managers: Recent<String, i64>,
@@ -35,7 +34,7 @@ pub(super) struct Names {
 }
 
 impl Table {
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Namespaces => "namespaces",
             Self::Managers => "managers",
@@ -45,7 +44,7 @@ impl Table {
 }
 
 impl Names {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             kinds: Recent::new(REMEMBERED),
             namespaces: Recent::new(REMEMBERED),
@@ -54,58 +53,56 @@ impl Names {
         }
     }
 
-    /// The number of a name, which is added if it is new.
-    pub(super) fn of(&mut self, connection: &Connection, table: Table, name: &str) -> Outcome<i64> {
-        let remembered = match table {
+    fn remembered(&mut self, table: Table) -> &mut Recent<String, i64> {
+        match table {
             Table::Namespaces => &mut self.namespaces,
             Table::Managers => &mut self.managers,
             Table::Paths => &mut self.paths,
-        };
-        if let Some(id) = remembered.get(name) {
+        }
+    }
+
+    /// The number of a name, which is added if it is new.
+    pub(crate) fn of(&mut self, db: Db<'_>, table: Table, name: &str) -> Outcome<i64> {
+        if let Some(id) = self.remembered(table).get(name) {
             return Ok(*id);
         }
-        let id = match find(connection, table, name)? {
+        let id = match find(db, table, name)? {
             Some(id) => id,
             None => {
-                let sql = format!("INSERT INTO {} (name) VALUES (?1)", table.name());
-                connection.prepare_cached(&sql)?.execute([name])?;
-                connection.last_insert_rowid()
+                let sql = format!("INSERT INTO {} (name) VALUES (?1) RETURNING id", table.name());
+                db.one(&sql, values![name])?
             }
         };
-        remembered.insert(name.to_owned(), id, 1);
+        self.remembered(table).insert(name.to_owned(), id, 1);
         Ok(id)
     }
 
-    pub(super) fn forget_path(&mut self, path: &str) {
+    pub(crate) fn forget_path(&mut self, path: &str) {
         self.paths.remove(path);
     }
 
     /// The number of an object's namespace; 0 without one.
-    pub(super) fn namespace(&mut self, connection: &Connection, namespace: Option<&str>) -> Outcome<i64> {
-        namespace.map_or(Ok(0), |name| self.of(connection, Table::Namespaces, name))
+    pub(crate) fn namespace(&mut self, db: Db<'_>, namespace: Option<&str>) -> Outcome<i64> {
+        namespace.map_or(Ok(0), |name| self.of(db, Table::Namespaces, name))
     }
 
-    pub(super) fn kind(&mut self, connection: &Connection, object: &ObjectId) -> Outcome<KindId> {
+    pub(crate) fn kind(&mut self, db: Db<'_>, object: &ObjectId) -> Outcome<KindId> {
         let gvk = &object.gvk;
         let key = (gvk.group.clone(), object.resource.clone(), gvk.version.clone(), gvk.kind.clone());
         if let Some(kind) = self.kinds.get(&key) {
             return Ok(*kind);
         }
+        let row = values![&key.0, &key.1, &key.2, &key.3];
         let found = "SELECT id, family FROM kinds WHERE api_group = ?1 AND plural = ?2 AND version = ?3 AND kind = ?4";
-        let found = connection
-            .query_row(found, params![key.0, key.1, key.2, key.3], |row| {
-                Ok(KindId { id: row.get(0)?, family: row.get(1)? })
-            })
-            .optional()?;
+        let found = db.first(found, row, |row| Ok(KindId { id: row.get(0)?, family: row.get(1)? }))?;
         let kind = match found {
             Some(kind) => kind,
             None => {
                 let add = "INSERT INTO kinds (family, api_group, plural, version, kind) VALUES (coalesce(
-                     (SELECT family FROM kinds WHERE api_group = ?1 AND plural = ?2),
+                     (SELECT min(family) FROM kinds WHERE api_group = ?1 AND plural = ?2),
                      (SELECT coalesce(max(id), 0) + 1 FROM kinds)), ?1, ?2, ?3, ?4) RETURNING id, family";
-                connection.query_row(add, params![key.0, key.1, key.2, key.3], |row| {
-                    Ok(KindId { id: row.get(0)?, family: row.get(1)? })
-                })?
+                let added = db.first(add, row, |row| Ok(KindId { id: row.get(0)?, family: row.get(1)? }))?;
+                added.ok_or_else(|| super::fault::Fault::damaged("a kind is missing"))?
             }
         };
         self.kinds.insert(key, kind, 1);
@@ -114,7 +111,7 @@ impl Names {
 }
 
 /// The number of a name, if it has one.
-pub(super) fn find(connection: &Connection, table: Table, name: &str) -> Outcome<Option<i64>> {
+pub(crate) fn find(db: Db<'_>, table: Table, name: &str) -> Outcome<Option<i64>> {
     let sql = format!("SELECT id FROM {} WHERE name = ?1", table.name());
-    Ok(connection.prepare_cached(&sql)?.query_row([name], |row| row.get(0)).optional()?)
+    db.first(&sql, values![name], |row| row.get(0))
 }

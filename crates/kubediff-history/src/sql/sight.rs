@@ -3,15 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use jiff::{SignedDuration, Timestamp};
-use rusqlite::{Connection, Transaction, params};
 
-use super::Reader;
 use super::codec::Codec;
+use super::db::{Db, values};
 use super::fault::Outcome;
 use super::names::{self, Table};
 use super::times::{first_since, is_ordered};
 use super::values::id;
-use crate::error::Error;
 use crate::filter::KindName;
 use crate::record::Number;
 use crate::sight::{Right, Sight};
@@ -56,128 +54,75 @@ const VIEWS: &[&str] =
     &["objects", "versions", "kinds", "gaps", "positions", "scrubs", "sinks", "dead_letters"];
 const SEEN: &[&str] = &["seen_kinds", "seen_places", "seen_newcomers", "seen_objects", "seen_resources"];
 
-impl Reader {
-    /// From now on, the reader knows of no objects but those of a sight: neither of them nor of what happened to them, and not how many
-    /// there are. `None` ends that. Names of namespaces and managers are found by those who know them; the number and the time of the last
-    /// record are known to all.
-    ///
-    /// # Errors
-    ///
-    /// When the file cannot be read, or is damaged.
-    pub fn limit(&mut self, sight: Option<&Sight>) -> Result<(), Error> {
-        let mut run = || {
-            // The file system may be read-only.
-            self.connection.pragma_update(None, "temp_store", "memory")?;
-            let transaction = self.connection.unchecked_transaction()?;
-            let (codec, made) = (&mut self.codec, &mut self.made);
-            let mut tenancies = Tenancies { codec, made, since: HashMap::new() };
-            limit(&transaction, &mut tenancies, sight)?;
-            transaction.commit()?;
-            self.lens.is_limited = sight.is_some();
-            Ok(())
-        };
-        run().map_err(|fault: super::fault::Fault| fault.at(&self.path))
+/// Whether none of these records is of an object beyond the sight.
+pub(crate) fn sees(db: Db<'_>, numbers: impl IntoIterator<Item = Number>) -> Outcome<bool> {
+    if !is_limited(db)? {
+        return Ok(true);
     }
-
-    /// The resources of the history, each with the namespaces of its objects; without one for those outside of namespaces.
-    ///
-    /// # Errors
-    ///
-    /// When the file cannot be read, or is damaged.
-    pub fn places(&mut self) -> Result<BTreeMap<KindName, BTreeSet<Option<String>>>, Error> {
-        self.at_once(|connection, _, _| places(connection))
+    let sql = "SELECT NOT EXISTS (SELECT 1 FROM main.versions WHERE number = ?1)
+               OR EXISTS (SELECT 1 FROM versions WHERE number = ?1)";
+    for number in numbers {
+        if !db.one::<bool>(sql, values![id(number)])? {
+            return Ok(false);
+        }
     }
-
-    /// Whether the reader knows a part of the history alone.
-    ///
-    /// # Errors
-    ///
-    /// When the file cannot be read.
-    pub fn is_limited(&mut self) -> Result<bool, Error> {
-        self.at_once(|connection, _, _| is_limited(connection))
-    }
-
-    /// Whether none of these records is of an object beyond the sight. Of a record that was removed nobody knows that any more.
-    ///
-    /// # Errors
-    ///
-    /// When the file cannot be read, or is damaged.
-    pub fn sees(&mut self, numbers: impl IntoIterator<Item = Number>) -> Result<bool, Error> {
-        self.at_once(|connection, _, _| {
-            if !is_limited(connection)? {
-                return Ok(true);
-            }
-            let sql = "SELECT NOT EXISTS (SELECT 1 FROM main.versions WHERE number = ?1)
-                       OR EXISTS (SELECT 1 FROM versions WHERE number = ?1)";
-            let mut statement = connection.prepare_cached(sql)?;
-            for number in numbers {
-                if !statement.query_row([id(number)], |row| row.get::<_, bool>(0))? {
-                    return Ok(false);
-                }
-            }
-            Ok(true)
-        })
-    }
+    Ok(true)
 }
 
-fn places(connection: &Connection) -> Outcome<BTreeMap<KindName, BTreeSet<Option<String>>>> {
+pub(crate) fn places(db: Db<'_>) -> Outcome<BTreeMap<KindName, BTreeSet<Option<String>>>> {
     let sql = "SELECT k.api_group, k.plural, n.name FROM main.kinds k
-               CROSS JOIN (SELECT id, name FROM namespaces UNION ALL SELECT 0, NULL) n
+               CROSS JOIN (SELECT id, name FROM namespaces UNION ALL SELECT 0, NULL) n ON TRUE
                WHERE EXISTS (SELECT 1 FROM main.versions WHERE namespace = n.id AND kind = k.id)";
     let mut found: BTreeMap<KindName, BTreeSet<Option<String>>> = BTreeMap::new();
-    let mut statement = connection.prepare_cached(sql)?;
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        let resource = KindName { group: Some(row.get(0)?), resource: row.get(1)? };
-        found.entry(resource).or_default().insert(row.get(2)?);
+    for (resource, namespace) in db.all(sql, &[], |row| {
+        Ok((KindName { group: Some(row.get(0)?), resource: row.get(1)? }, row.get(2)?))
+    })? {
+        found.entry(resource).or_default().insert(namespace);
     }
     Ok(found)
 }
 
 /// Whether views stand before the tables.
-pub(super) fn is_limited(connection: &Connection) -> Outcome<bool> {
-    let sql = "SELECT EXISTS (SELECT 1 FROM temp.sqlite_schema WHERE name = 'objects')";
-    Ok(connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
+pub(crate) fn is_limited(db: Db<'_>) -> Outcome<bool> {
+    db.one(db.has_views(), &[])
 }
 
-fn limit(connection: &Transaction<'_>, tenancies: &mut Tenancies<'_>, sight: Option<&Sight>) -> Outcome<()> {
-    let was_limited = is_limited(connection)?;
+pub(crate) fn limit(db: Db<'_>, tenancies: &mut Tenancies<'_>, sight: Option<&Sight>) -> Outcome<()> {
+    let was_limited = is_limited(db)?;
     let Some(sight) = sight else {
         if was_limited {
             let views = VIEWS.iter().map(|name| format!("DROP VIEW temp.{name};"));
             let tables = SEEN.iter().map(|name| format!("DROP TABLE temp.{name};"));
-            connection.execute_batch(&views.chain(tables).collect::<String>())?;
+            db.statements(&views.chain(tables).collect::<String>())?;
         }
         return Ok(());
     };
     match was_limited {
-        true => SEEN.iter().try_for_each(|name| {
-            connection.prepare_cached(&format!("DELETE FROM temp.{name}"))?.execute([]).map(drop)
-        })?,
-        false => connection.execute_batch(TABLES)?,
+        true => {
+            SEEN.iter().try_for_each(|name| db.run(&format!("DELETE FROM temp.{name}"), &[]).map(drop))?
+        }
+        false => db.statements(TABLES)?,
     }
     for right in &sight.rights {
-        add(connection, tenancies, right)?;
+        add(db, tenancies, right)?;
     }
     Ok(())
 }
 
-fn add(connection: &Connection, tenancies: &mut Tenancies<'_>, right: &Right) -> Outcome<()> {
+fn add(db: Db<'_>, tenancies: &mut Tenancies<'_>, right: &Right) -> Outcome<()> {
     let group = right.resource.group.as_deref().unwrap_or_default();
     let kinds = "SELECT id, family FROM main.kinds WHERE api_group = ?1 AND plural = ?2";
-    let kinds = connection
-        .prepare_cached(kinds)?
-        .query_map([group, &right.resource.resource], |row| Ok((row.get(0)?, row.get(1)?)))?
-        .collect::<Result<Vec<(i64, i64)>, _>>()?;
+    let kinds: Vec<(i64, i64)> =
+        db.all(kinds, values![group, &right.resource.resource], |row| Ok((row.get(0)?, row.get(1)?)))?;
     if right.name.is_none() {
-        let sql = "INSERT OR IGNORE INTO temp.seen_resources VALUES (?1, ?2)";
+        let sql = "INSERT INTO temp.seen_resources VALUES (?1, ?2) ON CONFLICT DO NOTHING";
         let namespace = right.namespace.as_deref().unwrap_or_default();
-        connection.prepare_cached(sql)?.execute([&right.resource.to_string(), namespace])?;
+        db.run(sql, values![right.resource.to_string(), namespace])?;
     }
     let place = match &right.namespace {
         None => None,
-        Some(name) => match names::find(connection, Table::Namespaces, name)? {
-            Some(namespace) => Some((namespace, tenancies.since(connection, namespace, right.since)?)),
+        Some(name) => match names::find(db, Table::Namespaces, name)? {
+            Some(namespace) => Some((namespace, tenancies.since(db, namespace, right.since)?)),
             // Nothing was ever in it.
             None => return Ok(()),
         },
@@ -185,21 +130,19 @@ fn add(connection: &Connection, tenancies: &mut Tenancies<'_>, right: &Right) ->
     for (kind, family) in kinds {
         match (&right.name, place) {
             (None, None) => {
-                let sql = "INSERT OR IGNORE INTO temp.seen_kinds VALUES (?1, ?2)";
-                connection.prepare_cached(sql)?.execute([kind, family])?;
+                let sql = "INSERT INTO temp.seen_kinds VALUES (?1, ?2) ON CONFLICT DO NOTHING";
+                db.run(sql, values![kind, family])?;
             }
             (None, Some((namespace, since))) => {
-                let sql = "INSERT OR IGNORE INTO temp.seen_places VALUES (?1, ?2, ?3, ?4)";
-                let row = params![kind, namespace, family, since];
-                connection.prepare_cached(sql)?.execute(row)?;
+                let sql = "INSERT INTO temp.seen_places VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING";
+                db.run(sql, values![kind, namespace, family, since])?;
             }
             (Some(name), place) => {
                 let (namespace, since) = place.unwrap_or_default();
-                let sql = "INSERT OR IGNORE INTO temp.seen_objects SELECT id FROM main.objects
+                let sql = "INSERT INTO temp.seen_objects SELECT id FROM main.objects
                            WHERE name = ?1 AND family = ?2 AND namespace = ?3 AND (first >= ?4
-                               OR id IN (SELECT object FROM temp.seen_newcomers))";
-                let row = params![name, family, namespace, since];
-                connection.prepare_cached(sql)?.execute(row)?;
+                               OR id IN (SELECT object FROM temp.seen_newcomers)) ON CONFLICT DO NOTHING";
+                db.run(sql, values![name, family, namespace, since])?;
             }
         }
     }
@@ -208,11 +151,11 @@ fn add(connection: &Connection, tenancies: &mut Tenancies<'_>, right: &Right) ->
 
 /// Rights in a namespace are rights of its present owner. A namespace of the same name before it was somebody else's. An object cannot
 /// outlive its namespace, so each one that is older than this one was in another.
-struct Tenancies<'a> {
-    codec: &'a mut Codec,
-    made: &'a mut HashMap<(i64, i64), Option<Timestamp>>,
+pub(crate) struct Tenancies<'a> {
+    pub(crate) codec: &'a mut Codec,
+    pub(crate) made: &'a mut HashMap<(i64, i64), Option<Timestamp>>,
     /// The numbers from which on all objects of a namespace are its own.
-    since: HashMap<i64, i64>,
+    pub(crate) since: HashMap<i64, i64>,
 }
 
 impl Tenancies<'_> {
@@ -220,38 +163,36 @@ impl Tenancies<'_> {
     const MOST: usize = 100_000;
 
     /// The number from which on all objects of a namespace are its own, which was made then. Its own objects before are newcomers.
-    fn since(&mut self, connection: &Connection, namespace: i64, made: Option<Timestamp>) -> Outcome<i64> {
+    fn since(&mut self, db: Db<'_>, namespace: i64, made: Option<Timestamp>) -> Outcome<i64> {
         let Some(made) = made else { return Ok(0) };
         if let Some(known) = self.since.get(&namespace) {
             return Ok(*known);
         }
         let [before, after] = [-APART, APART].map(|far| made.checked_add(far).unwrap_or(made));
-        let begin = id(first_since(connection, before)?);
-        let end = if is_ordered(connection, after)? { id(first_since(connection, after)?) } else { i64::MAX };
+        let begin = id(first_since(db, before)?);
+        let end = if is_ordered(db, after)? { id(first_since(db, after)?) } else { i64::MAX };
         let objects = "SELECT id, first, ended IS NULL FROM main.objects WHERE namespace = ?1 AND first >= ?2 AND first < ?3";
-        let objects: Vec<(i64, i64, bool)> = connection
-            .prepare_cached(objects)?
-            .query_map([namespace, begin, end], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
-            .collect::<Result<_, _>>()?;
-        let mut insert =
-            connection.prepare_cached("INSERT OR IGNORE INTO temp.seen_newcomers VALUES (?1)")?;
+        let objects: Vec<(i64, i64, bool)> = db.all(objects, values![namespace, begin, end], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+        })?;
         for (object, first, exists) in objects {
             // Times of the server have seconds. Of an object that was made in that of its namespace and is gone, nobody knows in which of
             // two it was.
             let is_new = |created| created > made || (created == made && exists);
-            if self.created(connection, (object, first))?.is_some_and(is_new) {
-                insert.execute([object])?;
+            if self.created(db, (object, first))?.is_some_and(is_new) {
+                let sql = "INSERT INTO temp.seen_newcomers VALUES (?1) ON CONFLICT DO NOTHING";
+                db.run(sql, values![object])?;
             }
         }
         self.since.insert(namespace, end);
         Ok(end)
     }
 
-    fn created(&mut self, connection: &Connection, object: (i64, i64)) -> Outcome<Option<Timestamp>> {
+    fn created(&mut self, db: Db<'_>, object: (i64, i64)) -> Outcome<Option<Timestamp>> {
         if let Some(known) = self.made.get(&object) {
             return Ok(*known);
         }
-        let created = created(connection, self.codec, object.0)?;
+        let created = created(db, self.codec, object.0)?;
         if self.made.len() >= Self::MOST {
             self.made.clear();
         }
@@ -261,7 +202,7 @@ impl Tenancies<'_> {
 }
 
 /// When the server made an object.
-fn created(connection: &Connection, codec: &mut Codec, object: i64) -> Outcome<Option<Timestamp>> {
+fn created(db: Db<'_>, codec: &mut Codec, object: i64) -> Outcome<Option<Timestamp>> {
     #[derive(Default, serde::Deserialize)]
     #[serde(default)]
     struct Made {
@@ -273,8 +214,8 @@ fn created(connection: &Connection, codec: &mut Codec, object: i64) -> Outcome<O
         creation_timestamp: Option<String>,
     }
     let sql = "SELECT min(number) FROM main.versions WHERE object = ?1";
-    let first: Option<i64> = connection.prepare_cached(sql)?.query_row([object], |row| row.get(0))?;
+    let first: Option<i64> = db.one(sql, values![object])?;
     let Some(first) = first else { return Ok(None) };
-    let made: Made = serde_json::from_slice(&codec.body(connection, first)?).unwrap_or_default();
+    let made: Made = serde_json::from_slice(&codec.body(db, first)?).unwrap_or_default();
     Ok(made.metadata.creation_timestamp.and_then(|text| text.parse().ok()))
 }

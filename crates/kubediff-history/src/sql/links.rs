@@ -1,19 +1,18 @@
 //! The objects that an object names: its controller, and the object that an Event is about.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
-use rusqlite::{Connection, Transaction, params};
 use serde::Deserialize;
 
 use super::codec::Codec;
+use super::db::{Db, values};
 use super::fault::Outcome;
 
 /// The uids; `None` for an object that names none.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Links {
-    pub(super) owner: Option<String>,
-    pub(super) about: Option<String>,
+pub(crate) struct Links {
+    pub(crate) owner: Option<String>,
+    pub(crate) about: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -42,30 +41,27 @@ struct Named<'a> {
 
 impl Links {
     /// The links of an object with this content. Another form of content has none.
-    pub(super) fn of(body: &[u8]) -> Self {
+    pub(crate) fn of(body: &[u8]) -> Self {
         let Linking { metadata, involved_object } = serde_json::from_slice(body).unwrap_or_default();
         let uid = |named: Named<'_>| Some(named.uid.into_owned()).filter(|uid| !uid.is_empty());
         let owner = metadata.owner_references.into_iter().find(|owner| owner.controller == Some(true));
         Self { owner: owner.and_then(uid), about: uid(involved_object) }
     }
 
-    pub(super) fn write(&self, connection: &Connection, object: i64) -> Outcome<()> {
+    pub(crate) fn write(&self, db: Db<'_>, object: i64) -> Outcome<()> {
         // An object that was released was its controller's before.
         let sql = "UPDATE objects SET owner = coalesce(?2, owner), about = ?3 WHERE id = ?1";
-        connection.prepare_cached(sql)?.execute(params![object, self.owner, self.about])?;
+        db.run(sql, values![object, self.owner.as_deref(), self.about.as_deref()])?;
         Ok(())
     }
 }
 
 /// Fills in the links of the objects that exist, in a file that had none.
-pub(super) fn fill(transaction: &Transaction<'_>) -> Outcome<()> {
+pub(crate) fn fill(db: Db<'_>) -> Outcome<()> {
     let mut codec = Codec::new()?;
     let newest = "SELECT o.id, max(v.number) FROM objects o JOIN versions v ON v.object = o.id WHERE o.ended IS NULL GROUP BY o.id";
-    let mut statement = transaction.prepare(newest)?;
-    let newest: BTreeMap<i64, i64> =
-        statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_, _>>()?;
-    for (object, number) in newest {
-        Links::of(&codec.body(transaction, number)?).write(transaction, object)?;
+    for (object, number) in db.all(newest, &[], |row| Ok((row.get(0)?, row.get(1)?)))? {
+        Links::of(&codec.body(db, number)?).write(db, object)?;
     }
     Ok(())
 }

@@ -2,12 +2,13 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use rusqlite::Connection;
 use serde::Deserialize;
 
 use super::codec::{Codec, Stored};
+use super::db::{Db, values};
 use super::detail;
 use super::fault::{Fault, Outcome};
 use super::read::VersionRow;
@@ -28,11 +29,11 @@ const QUERIES: &[(&str, &str)] = &[
     (
         "object that returned without a mark",
         "SELECT o.id FROM versions v JOIN objects o ON o.id = v.object
-         WHERE v.verb IN (3, 7) AND v.number IS NOT o.ended AND o.returned = 0",
+         WHERE v.verb IN (3, 7) AND v.number IS DISTINCT FROM o.ended AND o.returned = 0",
     ),
     (
         "version earlier than the one before it",
-        "SELECT number FROM (SELECT number, observed_at, lag(observed_at) OVER (ORDER BY number) AS before FROM versions)
+        "SELECT number FROM (SELECT number, observed_at, lag(observed_at) OVER (ORDER BY number) AS before FROM versions) v
          WHERE observed_at < before AND number > (SELECT value FROM meta WHERE name = 'ordered_from')",
     ),
     (
@@ -71,7 +72,7 @@ const QUERIES: &[(&str, &str)] = &[
         "number that is not given yet",
         "SELECT n FROM (SELECT max(number) AS n FROM versions UNION ALL SELECT max(number) FROM gaps
          UNION ALL SELECT max(number) FROM scrubs
-         UNION ALL SELECT max(position) FROM sinks UNION ALL SELECT value FROM meta WHERE name = 'complete_after')
+         UNION ALL SELECT max(position) FROM sinks UNION ALL SELECT value FROM meta WHERE name = 'complete_after') m
          WHERE n >= (SELECT value FROM meta WHERE name = 'next')",
     ),
     (
@@ -81,30 +82,20 @@ const QUERIES: &[(&str, &str)] = &[
     ("path of no version", "SELECT number FROM version_paths WHERE number NOT IN (SELECT number FROM versions)"),
 ];
 
-pub(super) fn check(connection: &Connection, codec: &mut Codec) -> Outcome<Checked> {
-    let mut check = Check { connection, checked: Checked::default(), managers: 0, paths: 0 };
-    let mut integrity = connection.prepare("PRAGMA integrity_check(100)")?;
-    let lines = integrity.query_map([], |row| row.get::<_, String>(0))?;
-    for line in lines {
-        let line = line?;
-        if line != "ok" {
-            check.problem(format!("SQLite: {line}"));
-        }
-    }
+pub(crate) fn check(db: Db<'_>, codec: &mut Codec) -> Outcome<Checked> {
+    let mut check = Check { db, checked: Checked::default(), managers: 0, paths: 0 };
+    db.unsound()?.into_iter().for_each(|line| check.problem(line));
     for (what, sql) in QUERIES {
-        let mut statement = connection.prepare(sql)?;
-        for id in statement.query_map([], |row| row.get::<_, i64>(0))? {
-            check.problem(format!("{what}: {}", id?));
-        }
+        db.each(sql, &[], |row| {
+            check.problem(format!("{what}: {}", row.get::<i64>(0)?));
+            Ok(ControlFlow::Continue(()))
+        })?;
     }
-    let count = |table: &str| {
-        connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get::<_, i64>(0))
-    };
+    let count = |table: &str| db.one::<i64>(&format!("SELECT count(*) FROM {table}"), &[]);
     check.checked.objects = count("objects")?.unsigned_abs();
     check.checked.gaps = count("gaps")?.unsigned_abs();
-    let mut objects = connection.prepare("SELECT id FROM objects")?;
-    for object in objects.query_map([], |row| row.get(0))? {
-        check.object(codec, object?)?;
+    for object in db.all("SELECT id FROM objects", &[], |row| row.get(0))? {
+        check.object(codec, object)?;
     }
     for (table, wanted) in [("version_managers", check.managers), ("version_paths", check.paths)] {
         let found = count(table)?;
@@ -158,7 +149,7 @@ impl Content<'_> {
 }
 
 struct Check<'a> {
-    connection: &'a Connection,
+    db: Db<'a>,
     checked: Checked,
     /// How many rows the indexes should have.
     managers: i64,
@@ -191,15 +182,13 @@ impl Check<'_> {
     /// Reads every version of an object, and its state.
     fn object(&mut self, codec: &mut Codec, object: i64) -> Outcome<()> {
         let sql = "SELECT number FROM versions WHERE object = ?1 ORDER BY number";
-        let mut numbers = self.connection.prepare_cached(sql)?;
         let mut before: Option<(i64, Arc<[u8]>)> = None;
-        for number in numbers.query_map([object], |row| row.get(0))? {
-            let number: i64 = number?;
+        for number in self.db.all(sql, values![object], |row| row.get::<i64>(0))? {
             self.checked.versions += 1;
             let known = before.as_ref().map(|(number, body)| (*number, body));
-            let body = codec.body_after(self.connection, number, known);
+            let body = codec.body_after(self.db, number, known);
             let Some(body) = self.sound(body)? else { continue };
-            let details = read::details(codec, self.connection, number);
+            let details = read::details(codec, self.db, number);
             let details = details.and_then(|bytes| detail::read(&bytes, number));
             if let Some(details) = self.sound(details)? {
                 let managers: BTreeSet<&str> =
@@ -208,18 +197,18 @@ impl Check<'_> {
                 self.managers += self.indexed("managers", "manager", &managers, number)?;
                 self.paths += self.indexed("paths", "path", &paths, number)?;
             }
-            let head = states::head(self.connection, number)?;
-            if let Some(field) = Content::differs(&body, &head) {
+            let head = states::head(self.db, number)?;
+            if let Some(field) = head.and_then(|head| Content::differs(&body, &head)) {
                 self.problem(format!("version {number} has another {field} than its content"));
             }
-            let base = Stored::load(self.connection, number)?.base;
+            let base = Stored::load(self.db, number)?.base;
             if base != 0 && before.as_ref().is_none_or(|(before, _)| *before != base) {
                 self.problem(format!("version {number} is not a delta from the one before"));
             }
             before = Some((number, body));
         }
         if let Some((_, newest)) = before {
-            let noise = noise::noise(self.connection, codec, object, &newest);
+            let noise = noise::noise(self.db, codec, object, &newest);
             self.sound(noise)?;
         }
         Ok(())
@@ -230,9 +219,8 @@ impl Check<'_> {
         let sql = format!(
             "SELECT count(*) FROM version_{names} v JOIN {names} n ON n.id = v.{one} WHERE v.number = ?1 AND n.name = ?2"
         );
-        let mut statement = self.connection.prepare_cached(&sql)?;
         for name in wanted {
-            let found: i64 = statement.query_row(rusqlite::params![number, name], |row| row.get(0))?;
+            let found: i64 = self.db.one(&sql, values![number, *name])?;
             if found != 1 {
                 self.problem(format!("version {number} is missing in the index of {names}"));
             }

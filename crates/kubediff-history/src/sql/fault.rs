@@ -1,15 +1,13 @@
-//! Errors below the facade, which does not know yet which file they are about.
-
-use std::path::Path;
+//! Errors below the facade, which does not know yet which history they are about.
 
 use rusqlite::ffi;
 
-use crate::error::Error;
+use crate::error::{Error, Place};
 
-pub(super) type Outcome<T> = Result<T, Fault>;
+pub(crate) type Outcome<T> = Result<T, Fault>;
 
 #[derive(Debug)]
-pub(super) enum Fault {
+pub(crate) enum Fault {
     Sql(rusqlite::Error),
     Damaged(String),
     Invalid(&'static str),
@@ -19,28 +17,28 @@ pub(super) enum Fault {
 }
 
 impl Fault {
-    pub(super) fn damaged(what: impl Into<String>) -> Self {
+    pub(crate) fn damaged(what: impl Into<String>) -> Self {
         Self::Damaged(what.into())
     }
 
-    pub(super) fn at(self, path: &Path) -> Error {
-        let path = path.to_owned();
+    pub(crate) fn at(self, place: impl Into<Place>) -> Error {
+        let place = place.into();
         match self {
             Self::Sql(error) => match error.sqlite_error().map(|error| (error.code, error.extended_code)) {
                 Some((rusqlite::ErrorCode::DiskFull, _) | (_, ffi::SQLITE_IOERR_SHMSIZE)) => {
-                    Error::Full { path }
+                    Error::Full { place }
                 }
-                Some((_, ffi::SQLITE_IOERR_WRITE)) if files_are_limited() => Error::Full { path },
-                Some((rusqlite::ErrorCode::NotADatabase, _)) => Error::Foreign { path },
+                Some((_, ffi::SQLITE_IOERR_WRITE)) if files_are_limited() => Error::Full { place },
+                Some((rusqlite::ErrorCode::NotADatabase, _)) => Error::Foreign { place },
                 Some((rusqlite::ErrorCode::DatabaseCorrupt, _)) => {
-                    Error::Damaged { path, what: error.to_string() }
+                    Error::Damaged { place, what: error.to_string() }
                 }
-                Some((rusqlite::ErrorCode::DatabaseBusy, _)) => Error::Busy { path },
+                Some((rusqlite::ErrorCode::DatabaseBusy, _)) => Error::Busy { place },
                 Some((rusqlite::ErrorCode::OperationInterrupted, _)) => Error::Late,
-                _ => Error::Io { path, source: error.into() },
+                _ => Error::Io { place, source: error.into() },
             },
-            Self::Damaged(what) => Error::Damaged { path, what },
-            Self::Zstd(error) => Error::Damaged { path, what: error.to_string() },
+            Self::Damaged(what) => Error::Damaged { place, what },
+            Self::Zstd(error) => Error::Damaged { place, what: error.to_string() },
             Self::Invalid(what) => Error::Invalid(what),
             Self::NotFound(what) => Error::NotFound(what),
             Self::Late => Error::Late,

@@ -6,7 +6,7 @@ use std::hash::Hash;
 
 /// A map that forgets what was not used for long. It has two generations, and drops the old one as a whole: that costs
 /// nothing per use, and keeps between half and all of the bound.
-pub(super) struct Recent<K, V> {
+pub(crate) struct Recent<K, V> {
     young: HashMap<K, (V, usize)>,
     old: HashMap<K, (V, usize)>,
     weight: usize,
@@ -14,11 +14,11 @@ pub(super) struct Recent<K, V> {
 }
 
 impl<K: Eq + Hash + Clone, V> Recent<K, V> {
-    pub(super) fn new(bound: usize) -> Self {
+    pub(crate) fn new(bound: usize) -> Self {
         Self { young: HashMap::new(), old: HashMap::new(), weight: 0, half: bound / 2 }
     }
 
-    pub(super) fn get<Q: Eq + Hash + ?Sized>(&mut self, key: &Q) -> Option<&V>
+    pub(crate) fn get<Q: Eq + Hash + ?Sized>(&mut self, key: &Q) -> Option<&V>
     where
         K: Borrow<Q>,
     {
@@ -29,7 +29,7 @@ impl<K: Eq + Hash + Clone, V> Recent<K, V> {
         self.young.get(key).map(|(value, _)| value)
     }
 
-    pub(super) fn insert(&mut self, key: K, value: V, weight: usize) {
+    pub(crate) fn insert(&mut self, key: K, value: V, weight: usize) {
         if self.weight + weight > self.half {
             self.old = std::mem::take(&mut self.young);
             self.weight = 0;
@@ -41,7 +41,7 @@ impl<K: Eq + Hash + Clone, V> Recent<K, V> {
         }
     }
 
-    pub(super) fn remove<Q: Eq + Hash + ?Sized>(&mut self, key: &Q)
+    pub(crate) fn remove<Q: Eq + Hash + ?Sized>(&mut self, key: &Q)
     where
         K: Borrow<Q>,
     {

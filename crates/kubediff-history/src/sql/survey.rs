@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::hash::Hash;
 
 use jiff::Timestamp;
-use rusqlite::{Connection, params_from_iter};
 
 use super::candidates::{Candidates, Named};
 use super::chosen::Chosen;
 use super::conditions::Conditions;
+use super::db::{Db, Row, values};
 use super::fault::Outcome;
 use super::sight::is_limited;
-use super::times::{Span, time_of};
+use super::times::{Span, meta, time_of};
 use super::values::number;
 use crate::filter::{Filter, KindName, Order, Page, Scope};
 use crate::survey::{Counts, Survey};
@@ -34,16 +34,16 @@ struct Counted {
 }
 
 /// The survey of a filter in the parts between these times. The filter's own times are not looked at, nor are gaps and Events.
-pub(super) fn survey(connection: &Connection, filter: &Filter, times: &[Timestamp]) -> Outcome<Survey> {
+pub(crate) fn survey(db: Db<'_>, filter: &Filter, times: &[Timestamp]) -> Outcome<Survey> {
     let mut survey =
         Survey { parts: vec![Counts::default(); times.len().saturating_sub(1)], ..Survey::default() };
     let (Some(first), Some(last)) = (times.first(), times.last()) else { return Ok(survey) };
     let filter = Filter { from: Some(*first), to: Some(*last), events: false, gaps: false, ..filter.clone() };
     let mut starts = Vec::new();
     for time in times {
-        starts.push(Span::of(connection, None, Some(*time))?.to);
+        starts.push(Span::of(db, None, Some(*time))?.to);
     }
-    let Part { counted, from } = counted(connection, &filter)?;
+    let Part { counted, from } = counted(db, &filter)?;
     for it in &counted {
         let place = starts.partition_point(|start| *start <= it.number);
         let Some(part) = place.checked_sub(1).and_then(|at| survey.parts.get_mut(at)) else { continue };
@@ -54,10 +54,10 @@ pub(super) fn survey(connection: &Connection, filter: &Filter, times: &[Timestam
         }
     }
     if let Some(oldest) = from {
-        survey.counted_since = time_of(connection, number(oldest))?;
+        survey.counted_since = time_of(db, number(oldest))?;
         let is_of_all =
             filter.scope == Scope::default() && filter.verbs.is_empty() && filter.paths.is_empty();
-        if is_of_all && filter.manager.is_none() && !is_limited(connection)? {
+        if is_of_all && filter.manager.is_none() && !is_limited(db)? {
             for (part, ends) in survey.parts.iter_mut().zip(starts.windows(2)) {
                 if let [from, to] = ends {
                     // Numbers begin with 1.
@@ -67,10 +67,9 @@ pub(super) fn survey(connection: &Connection, filter: &Filter, times: &[Timestam
         }
     }
     let kinds = most(counted.iter().map(|it| it.kind));
-    let resources: BTreeMap<i64, KindName> =
-        names(connection, "SELECT id, api_group, plural FROM kinds", |row| {
-            Ok(KindName { group: Some(row.get(1)?), resource: row.get(2)? })
-        })?;
+    let resources: BTreeMap<i64, KindName> = names(db, "SELECT id, api_group, plural FROM kinds", |row| {
+        Ok(KindName { group: Some(row.get(1)?), resource: row.get(2)? })
+    })?;
     // One resource may have been seen in several versions.
     let mut by_name: Vec<(KindName, u64)> = Vec::new();
     for (name, count) in
@@ -83,10 +82,10 @@ pub(super) fn survey(connection: &Connection, filter: &Filter, times: &[Timestam
     }
     survey.kinds = by_name;
     let namespaces = most(counted.iter().map(|it| it.namespace));
-    let places = names(connection, "SELECT id, name FROM namespaces", |row| row.get::<_, String>(1))?;
+    let places = names(db, "SELECT id, name FROM namespaces", |row| row.get::<String>(1))?;
     let name = |id: i64| if id == 0 { Some(String::new()) } else { places.get(&id).cloned() };
     survey.namespaces = namespaces.into_iter().filter_map(|(id, count)| Some((name(id)?, count))).collect();
-    survey.managers = managers(connection, &counted)?;
+    survey.managers = managers(db, &counted)?;
     Ok(survey)
 }
 
@@ -104,30 +103,28 @@ impl Part {
     }
 }
 
-fn counted(connection: &Connection, filter: &Filter) -> Outcome<Part> {
+fn counted(db: Db<'_>, filter: &Filter) -> Outcome<Part> {
     let mut found = Vec::new();
-    let Named::All(mut named) = Named::find(connection, filter)? else { return Ok(Part::new(found, None)) };
-    let Some(chosen) = Chosen::find(connection, &filter.scope)? else { return Ok(Part::new(found, None)) };
+    let Named::All(mut named) = Named::find(db, filter)? else { return Ok(Part::new(found, None)) };
+    let Some(chosen) = Chosen::find(db, &filter.scope)? else { return Ok(Part::new(found, None)) };
     let leads = match chosen.objects {
         Some(_) => None,
-        None if named.is_empty() => Candidates::of_places(connection, &chosen)?,
+        None if named.is_empty() => Candidates::of_places(db, &chosen)?,
         None => Some(named.remove(0)),
     };
-    let span = Span::of(connection, filter.from, filter.to)?;
+    let span = Span::of(db, filter.from, filter.to)?;
     let mut conditions = chosen.on_versions(filter, &span, leads.is_some());
     named.iter().for_each(|it| {
         conditions.and(&it.condition());
     });
     let Some(leads) = leads else {
         let are_few = chosen.objects.as_ref().is_some_and(|objects| objects.len() <= FEW);
-        let last: i64 =
-            connection.query_row("SELECT value FROM meta WHERE name = 'next'", [], |row| row.get(0))?;
-        let from = span.to.min(last).saturating_sub(LOOKED);
+        let from = span.to.min(meta(db, "next")?).saturating_sub(LOOKED);
         let looked = Some(from).filter(|from| !are_few && *from > span.from);
         if let Some(from) = looked {
             conditions.compare("v.number >= ", from);
         }
-        select(connection, conditions, &mut found)?;
+        select(db, &conditions, &mut found)?;
         return Ok(Part::new(found, looked));
     };
     let (mut after, mut looked) = (Some(span.before(Order::NewestFirst)), 0);
@@ -138,43 +135,37 @@ fn counted(connection: &Connection, filter: &Filter) -> Outcome<Part> {
             return Ok(Part::new(found, Some(beyond)));
         }
         let numbers;
-        (numbers, after) = leads.next(connection, Order::NewestFirst, beyond, &span)?;
+        (numbers, after) = leads.next(db, Order::NewestFirst, beyond, &span)?;
         looked += i64::try_from(numbers.len()).unwrap_or(LOOKED);
         let mut conditions = conditions.clone();
         conditions.one_of("v.number", &numbers);
-        select(connection, conditions, &mut found)?;
+        select(db, &conditions, &mut found)?;
     }
     Ok(Part::new(found, None))
 }
 
-fn select(connection: &Connection, conditions: Conditions, found: &mut Vec<Counted>) -> Outcome<()> {
+fn select(db: Db<'_>, conditions: &Conditions, found: &mut Vec<Counted>) -> Outcome<()> {
     let order = super::conditions::order_by("v.number", &Page::newest(1), MOST - found.len());
     let sql =
         format!("SELECT v.number, v.verb, v.kind, v.namespace FROM versions v{}{order}", conditions.text);
-    let mut statement = connection.prepare(&sql)?;
-    let rows = statement.query_map(params_from_iter(conditions.parameters), |row| {
+    found.extend(db.all(&sql, &conditions.parameters, |row| {
         Ok(Counted { number: row.get(0)?, verb: row.get(1)?, kind: row.get(2)?, namespace: row.get(3)? })
-    })?;
-    for row in rows {
-        found.push(row?);
-    }
+    })?);
     Ok(())
 }
 
 /// How many of these changes each manager made. `counted` has the latest first.
-fn managers(connection: &Connection, counted: &[Counted]) -> Outcome<Vec<(String, u64)>> {
+fn managers(db: Db<'_>, counted: &[Counted]) -> Outcome<Vec<(String, u64)>> {
     let (Some(last), Some(first)) = (counted.first(), counted.last()) else { return Ok(Vec::new()) };
     if last.number - first.number > SPAN {
         return Ok(Vec::new());
     }
-    let names = names(connection, "SELECT id, name FROM managers", |row| row.get::<_, String>(1))?;
+    let names = names(db, "SELECT id, name FROM managers", |row| row.get::<String>(1))?;
     let sql = "SELECT number FROM version_managers WHERE manager = ?1 AND number >= ?2 AND number <= ?3";
-    let mut statement = connection.prepare_cached(sql)?;
     let mut found = Vec::new();
     for (manager, name) in names {
         let mut count = 0;
-        for made in statement.query_map([manager, first.number, last.number], |row| row.get::<_, i64>(0))? {
-            let made = made?;
+        for made in db.all(sql, values![manager, first.number, last.number], |row| row.get::<i64>(0))? {
             let place = counted.binary_search_by(|it| made.cmp(&it.number));
             count += u64::from(place.is_ok());
         }
@@ -197,12 +188,6 @@ fn most<T: Ord + Hash + Copy>(values: impl Iterator<Item = T>) -> Vec<(T, u64)> 
     counts
 }
 
-fn names<T>(
-    connection: &Connection,
-    sql: &str,
-    name: impl Fn(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
-) -> Outcome<BTreeMap<i64, T>> {
-    let mut statement = connection.prepare_cached(sql)?;
-    let rows = statement.query_map([], |row| Ok((row.get(0)?, name(row)?)))?;
-    Ok(rows.collect::<Result<_, _>>()?)
+fn names<T>(db: Db<'_>, sql: &str, name: impl Fn(&Row<'_>) -> Outcome<T>) -> Outcome<BTreeMap<i64, T>> {
+    Ok(db.all(sql, &[], |row| Ok((row.get(0)?, name(row)?)))?.into_iter().collect())
 }

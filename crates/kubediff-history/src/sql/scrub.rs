@@ -6,17 +6,17 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 use serde_json::Value;
 
 use super::codec::{Codec, Purpose, Stored};
+use super::db::{Db, values};
 use super::detail;
-use super::fault::Outcome;
+use super::fault::{Fault, Outcome};
 use super::names::{self, Table};
 use super::noise;
+use super::packing::Packing;
 use super::read::{self, HEAD, VersionRow};
 use super::retain;
-use super::write::BatchWriter;
 use crate::mask::{self, Details, Mask};
 use crate::record::Verb;
 use crate::report::Scrub;
@@ -41,59 +41,48 @@ struct Masked {
 }
 
 /// The first record of a scrub of what was recorded since `since`, and of no more than `most` records.
-pub(super) fn start(connection: &Connection, since: i64, most: i64, last: i64) -> Outcome<i64> {
+pub(crate) fn start(db: Db<'_>, since: i64, most: i64, last: i64) -> Outcome<i64> {
     let sql = "SELECT min(number) FROM versions WHERE observed_at >= ?1 AND number > ?2";
-    let first: Option<i64> = connection.query_row(sql, [since, last - most], |row| row.get(0))?;
+    let first: Option<i64> = db.one(sql, values![since, last - most])?;
     Ok(first.unwrap_or(last + 1) - 1)
 }
 
 /// Takes the next step. Returns whether there is another one.
-pub(super) fn step(
-    writer: &mut BatchWriter,
-    connection: &Connection,
-    scrub: &mut Scrub,
-    mask: &dyn Mask,
-) -> Outcome<bool> {
+pub(crate) fn step(packing: &mut Packing, db: Db<'_>, scrub: &mut Scrub, mask: &dyn Mask) -> Outcome<bool> {
     if scrub.after < scrub.until {
-        return versions(writer, connection, scrub, mask).map(|()| true);
+        return versions(packing, db, scrub, mask).map(|()| true);
     }
-    dictionaries(writer, connection, scrub)
+    dictionaries(packing, db, scrub)
 }
 
-fn versions(
-    writer: &mut BatchWriter,
-    connection: &Connection,
-    scrub: &mut Scrub,
-    mask: &dyn Mask,
-) -> Outcome<()> {
+fn versions(packing: &mut Packing, db: Db<'_>, scrub: &mut Scrub, mask: &dyn Mask) -> Outcome<()> {
     let sql = format!("{HEAD} WHERE v.number > ?1 AND v.number <= ?2 ORDER BY v.number LIMIT {STEP}");
-    let mut heads = connection.prepare_cached(&sql)?;
-    let heads =
-        heads.query_map([scrub.after, scrub.until], VersionRow::read)?.collect::<Result<Vec<_>, _>>()?;
+    let heads = db.all(&sql, values![scrub.after, scrub.until], VersionRow::read)?;
     let (mut found, mut bytes, mut through) = (Vec::new(), 0, scrub.until);
     let count = heads.len();
     for (at, head) in heads.into_iter().enumerate() {
-        let body = writer.codec.body(connection, head.number)?;
+        let body = packing.codec.body(db, head.number)?;
         bytes += body.len();
-        found.extend(masked(&mut writer.codec, connection, &head, &body, mask)?);
+        found.extend(masked(&mut packing.codec, db, &head, &body, mask)?);
         if at + 1 == STEP || bytes >= BYTES && at + 1 < count {
             through = head.number;
             break;
         }
     }
     if !found.is_empty() {
-        writer.codec.forget_samples();
+        packing.codec.forget_samples();
     }
-    let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
-    texts(&transaction, (scrub.after, through), mask)?;
-    for masked in found {
-        for text in &masked.lost(&mut writer.codec, &transaction)? {
-            retire(writer, &transaction, masked.number, text)?;
+    scrub.masked += db.writing(|db| {
+        let masked = found.len() as u64;
+        texts(db, (scrub.after, through), mask)?;
+        for masked in found {
+            for text in &masked.lost(&mut packing.codec, db)? {
+                retire(packing, db, masked.number, text)?;
+            }
+            rewrite(packing, db, masked)?;
         }
-        rewrite(writer, &transaction, masked)?;
-        scrub.masked += 1;
-    }
-    transaction.commit()?;
+        Ok(masked)
+    })?;
     scrub.after = through;
     Ok(())
 }
@@ -101,14 +90,14 @@ fn versions(
 /// The parts of a version to mask; `None` where there are none.
 fn masked(
     codec: &mut Codec,
-    connection: &Connection,
+    db: Db<'_>,
     head: &VersionRow,
     body: &Arc<[u8]>,
     mask: &dyn Mask,
 ) -> Outcome<Option<Masked>> {
-    let state = noise::since(connection, codec, head.number, body)?;
+    let state = noise::since(db, codec, head.number, body)?;
     let masked_state = state.as_deref().and_then(|state| mask::body(mask, &head.object, state));
-    let stored = read::details(codec, connection, head.number)?;
+    let stored = read::details(codec, db, head.number)?;
     let masked_body = mask::body(mask, &head.object, body);
     let (details, paths) = masked_details(mask, head, &stored, masked_body.as_deref())?;
     if masked_body.is_none() && details == stored && masked_state.is_none() {
@@ -142,10 +131,10 @@ fn masked_details(
 
 impl Masked {
     /// The texts that the version has until now and that are masked, as JSON writes them.
-    fn lost(&self, codec: &mut Codec, connection: &Connection) -> Outcome<BTreeSet<Vec<u8>>> {
+    fn lost(&self, codec: &mut Codec, db: Db<'_>) -> Outcome<BTreeSet<Vec<u8>>> {
         let mut lost = BTreeSet::new();
-        let body = codec.body(connection, self.number)?;
-        let details = read::details(codec, connection, self.number)?;
+        let body = codec.body(db, self.number)?;
+        let details = read::details(codec, db, self.number)?;
         for (before, after) in [(&*body, &*self.body), (&*details, &*self.details)] {
             let [before, after] =
                 [before, after].map(|bytes| serde_json::from_slice(bytes).unwrap_or(Value::Null));
@@ -179,94 +168,91 @@ fn texts_of(value: &Value, found: &mut BTreeSet<Vec<u8>>) {
 }
 
 /// Gives a version its masked content, and packs again what is packed against it.
-fn rewrite(writer: &mut BatchWriter, connection: &Connection, masked: Masked) -> Outcome<()> {
+fn rewrite(packing: &mut Packing, db: Db<'_>, masked: Masked) -> Outcome<()> {
     let Masked { number, body, details, paths, state } = masked;
     let sql = "SELECT object, kind, base, content FROM versions WHERE number = ?1";
-    let (object, kind, base, former): (i64, i64, i64, Option<i64>) = connection
-        .prepare_cached(sql)?
-        .query_row([number], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?;
-    let mut after =
-        connection.prepare_cached("SELECT number FROM versions WHERE object = ?1 AND base = ?2")?;
-    let after = after.query_map([object, number], |row| row.get(0))?.collect::<Result<Vec<i64>, _>>()?;
+    let row =
+        db.first(sql, values![number], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?;
+    let (object, kind, base, former): (i64, i64, i64, Option<i64>) =
+        row.ok_or_else(|| Fault::damaged(format!("version {number} is missing")))?;
+    let sql = "SELECT number FROM versions WHERE object = ?1 AND base = ?2";
+    let after: Vec<i64> = db.all(sql, values![object, number], |row| row.get(0))?;
     let mut bodies = Vec::new();
     for number in after {
-        bodies.push((number, writer.codec.body(connection, number)?));
+        bodies.push((number, packing.codec.body(db, number)?));
     }
 
     let (shared, dictionary, frame) = match base {
         0 => {
-            let (shared, packed) = writer.full(connection, kind, &body)?;
+            let (shared, packed) = packing.full(db, kind, &body)?;
             (shared, packed.dictionary, packed.frame)
         }
         base => {
-            let base = writer.codec.body(connection, base)?;
-            (None, 0, writer.codec.pack_delta(&base, &details, &body)?)
+            let base = packing.codec.body(db, base)?;
+            (None, 0, packing.codec.pack_delta(&base, &details, &body)?)
         }
     };
     let (content, split) = shared.unzip();
     let (detail_dictionary, detail) = match &*details {
         [] => (0, Vec::new()),
         details => {
-            let packed = writer.codec.pack(connection, kind, Purpose::Detail, details)?;
+            let packed = packing.codec.pack(db, kind, Purpose::Detail, details)?;
             (packed.dictionary, packed.frame)
         }
     };
     let sql =
         "UPDATE versions SET content = ?2, split = ?3, length = ?4, crc = ?5, dictionary = ?6, frame = ?7,
                detail_length = ?8, detail_dictionary = ?9, detail = ?10 WHERE number = ?1";
-    connection.prepare_cached(sql)?.execute(params![
+    let split = split.map(|split| i64::try_from(split).unwrap_or(i64::MAX));
+    let crc = crc32fast::hash(&body);
+    let row = values![
         number,
         content,
         split,
         body.len(),
-        crc32fast::hash(&body),
+        crc,
         dictionary,
         frame,
         details.len(),
         detail_dictionary,
         detail
-    ])?;
-    retain::release(connection, former)?;
+    ];
+    db.run(sql, row)?;
+    retain::release(db, former)?;
     for (next, content) in bodies {
-        let details = read::details(&mut writer.codec, connection, next)?;
-        let frame = writer.codec.pack_delta(&body, &details, &content)?;
+        let details = read::details(&mut packing.codec, db, next)?;
+        let frame = packing.codec.pack_delta(&body, &details, &content)?;
         let sql = "UPDATE versions SET frame = ?2 WHERE number = ?1";
-        connection.prepare_cached(sql)?.execute(params![next, frame])?;
+        db.run(sql, values![next, frame])?;
     }
     if let Some(state) = state {
-        let frame = writer.codec.pack_delta(&body, &[], &state)?;
+        let frame = packing.codec.pack_delta(&body, &[], &state)?;
         let sql = "UPDATE objects SET state_length = ?2, state_crc = ?3, state = ?4 WHERE id = ?1";
-        let row = params![object, state.len(), crc32fast::hash(&state), frame];
-        connection.prepare_cached(sql)?.execute(row)?;
+        db.run(sql, values![object, state.len(), crc32fast::hash(&state), frame])?;
     }
-    index(writer, connection, number, &paths)
+    index(packing, db, number, &paths)
 }
 
 /// Replaces the paths by which a version is found.
-fn index(
-    writer: &mut BatchWriter,
-    connection: &Connection,
-    number: i64,
-    [had, has]: &[Vec<String>; 2],
-) -> Outcome<()> {
+fn index(packing: &mut Packing, db: Db<'_>, number: i64, [had, has]: &[Vec<String>; 2]) -> Outcome<()> {
     if had == has {
         return Ok(());
     }
     for path in had.iter().collect::<BTreeSet<_>>() {
-        let Some(id) = names::find(connection, Table::Paths, path)? else { continue };
+        let Some(id) = names::find(db, Table::Paths, path)? else { continue };
         let sql = "DELETE FROM version_paths WHERE path = ?1 AND number = ?2";
-        connection.prepare_cached(sql)?.execute([id, number])?;
+        db.run(sql, values![id, number])?;
         let sql =
             "DELETE FROM paths WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM version_paths WHERE path = ?1)";
-        if connection.prepare_cached(sql)?.execute([id])? > 0 {
-            writer.forget_path(path);
+        if db.run(sql, values![id])? > 0 {
+            packing.names.forget_path(path);
         }
     }
-    writer.index_paths(connection, number, has)
+    packing.index_paths(db, number, has)
 }
 
 /// Masks the texts of gaps and dead letters after one number, up to another, and notes with the first of them.
-fn texts(connection: &Connection, (after, through): (i64, i64), mask: &dyn Mask) -> Outcome<()> {
+fn texts(db: Db<'_>, (after, through): (i64, i64), mask: &dyn Mask) -> Outcome<()> {
     let places = [
         ("gaps", "reason", "number > ?1 AND number <= ?2"),
         ("dead_letters", "reason", "sink IN (SELECT name FROM sinks) AND number > ?1 AND number <= ?2"),
@@ -274,15 +260,12 @@ fn texts(connection: &Connection, (after, through): (i64, i64), mask: &dyn Mask)
     ];
     for (table, column, condition) in places {
         let sql = format!("SELECT DISTINCT {column} FROM {table} WHERE {condition}");
-        let mut found = connection.prepare_cached(&sql)?;
-        let found =
-            found.query_map([after, through], |row| row.get(0))?.collect::<Result<Vec<String>, _>>()?;
-        for before in found {
+        for before in db.all(&sql, values![after, through], |row| row.get::<String>(0))? {
             let mut text = before.clone();
             mask.text(&mut text);
             if text != before {
                 let sql = format!("UPDATE {table} SET {column} = ?4 WHERE {column} = ?3 AND {condition}");
-                connection.prepare_cached(&sql)?.execute(params![after, through, before, text])?;
+                db.run(&sql, values![after, through, before, text])?;
             }
         }
     }
@@ -291,33 +274,31 @@ fn texts(connection: &Connection, (after, through): (i64, i64), mask: &dyn Mask)
 
 /// Dictionaries are made of the first contents of a kind. Nothing is packed any more with one that has this text: its kind becomes
 /// negative, and its content goes when nothing needs it.
-fn retire(writer: &mut BatchWriter, connection: &Connection, number: i64, text: &[u8]) -> Outcome<()> {
-    let mut of = connection.prepare_cached(
-        "SELECT d.id, d.bytes FROM dictionaries d JOIN versions v ON v.kind = d.kind WHERE v.number = ?1",
-    )?;
-    let found = of.query_map([number], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, Vec<u8>>(1)?)))?;
-    for row in found {
-        let (id, bytes) = row?;
+fn retire(packing: &mut Packing, db: Db<'_>, number: i64, text: &[u8]) -> Outcome<()> {
+    let sql =
+        "SELECT d.id, d.bytes FROM dictionaries d JOIN versions v ON v.kind = d.kind WHERE v.number = ?1";
+    for (id, bytes) in db.all(sql, values![number], |row| Ok((row.get::<i64>(0)?, row.get::<Vec<u8>>(1)?)))? {
         if bytes.windows(text.len()).any(|window| window == text) {
-            connection.prepare_cached("UPDATE dictionaries SET kind = -kind WHERE id = ?1")?.execute([id])?;
-            writer.codec.retire(id);
+            db.run("UPDATE dictionaries SET kind = -kind WHERE id = ?1", values![id])?;
+            packing.codec.retire(id);
         }
     }
     Ok(())
 }
 
 /// Packs a part of what a retired dictionary packs without it, and empties the dictionary in the end.
-fn dictionaries(writer: &mut BatchWriter, connection: &Connection, scrub: &mut Scrub) -> Outcome<bool> {
+fn dictionaries(packing: &mut Packing, db: Db<'_>, scrub: &mut Scrub) -> Outcome<bool> {
     let sql = "SELECT min(id) FROM dictionaries WHERE kind < 0";
-    let Some(id) = connection.query_row(sql, [], |row| row.get::<_, Option<i64>>(0))? else {
+    let Some(id) = db.one::<Option<i64>>(sql, &[])? else {
         return Ok(false);
     };
-    let from = scrub.repacked;
-    let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
-    let ids = |sql: &str| -> Outcome<Vec<i64>> {
-        let mut statement = transaction.prepare_cached(sql)?;
-        Ok(statement.query_map([id, from, from + ROWS], |row| row.get(0))?.collect::<Result<_, _>>()?)
-    };
+    scrub.repacked = db.writing(|db| repack_some(packing, db, id, scrub.repacked))?;
+    Ok(true)
+}
+
+/// Packs some versions and contents without a dictionary, after a number. Returns how far it has come; 0 at the end.
+fn repack_some(packing: &mut Packing, db: Db<'_>, id: i64, from: i64) -> Outcome<i64> {
+    let ids = |sql: &str| db.all(sql, values![id, from, from + ROWS], |row| row.get::<i64>(0));
     let versions = ids("SELECT number FROM versions WHERE (dictionary = ?1 OR detail_dictionary = ?1)
                         AND number > ?2 AND number <= ?3 ORDER BY number")?;
     let mut through = from + ROWS;
@@ -326,42 +307,38 @@ fn dictionaries(writer: &mut BatchWriter, connection: &Connection, scrub: &mut S
             through = number - 1;
             break;
         }
-        repack(writer, &transaction, number)?;
+        repack(packing, db, number)?;
     }
     let contents = "SELECT id FROM contents WHERE dictionary = ?1 AND id > ?2 AND id <= ?3";
     for content in ids(contents)?.into_iter().filter(|content| *content <= through) {
-        let bytes = writer.codec.shared(&transaction, content)?;
-        let frame = writer.codec.pack_alone(&bytes)?;
-        let sql = "UPDATE contents SET dictionary = 0, frame = ?2 WHERE id = ?1";
-        transaction.prepare_cached(sql)?.execute(params![content, frame])?;
+        let bytes = packing.codec.shared(db, content)?;
+        let frame = packing.codec.pack_alone(&bytes)?;
+        db.run("UPDATE contents SET dictionary = 0, frame = ?2 WHERE id = ?1", values![content, frame])?;
     }
-    scrub.repacked = through;
-    let last = "SELECT max(coalesce((SELECT max(number) FROM versions), 0), coalesce((SELECT max(id) FROM contents), 0))";
-    if through >= transaction.query_row(last, [], |row| row.get::<_, i64>(0))? {
-        // Its row stays: another dictionary with its number would be taken for it by readers that have it in memory.
-        let sql = "UPDATE dictionaries SET kind = 0, crc = 0, bytes = x'' WHERE id = ?1";
-        transaction.execute(sql, [id])?;
-        scrub.repacked = 0;
+    let last = "SELECT max(n) FROM (SELECT 0 AS n UNION ALL SELECT max(number) FROM versions UNION ALL SELECT max(id) FROM contents) m";
+    if through < db.one(last, &[])? {
+        return Ok(through);
     }
-    transaction.commit()?;
-    Ok(true)
+    // Its row stays: another dictionary with its number would be taken for it by readers that have it in memory.
+    db.run("UPDATE dictionaries SET kind = 0, crc = 0, bytes = ?2 WHERE id = ?1", values![id, Vec::new()])?;
+    Ok(0)
 }
 
-fn repack(writer: &mut BatchWriter, connection: &Connection, number: i64) -> Outcome<()> {
-    let stored = Stored::load(connection, number)?;
+fn repack(packing: &mut Packing, db: Db<'_>, number: i64) -> Outcome<()> {
+    let stored = Stored::load(db, number)?;
     let kind = "SELECT kind FROM versions WHERE number = ?1";
-    let kind: i64 = connection.prepare_cached(kind)?.query_row([number], |row| row.get(0))?;
-    let details = read::details(&mut writer.codec, connection, number)?;
+    let kind: i64 = db.one(kind, values![number])?;
+    let details = read::details(&mut packing.codec, db, number)?;
     if !details.is_empty() {
-        let packed = writer.codec.pack(connection, kind, Purpose::Detail, &details)?;
+        let packed = packing.codec.pack(db, kind, Purpose::Detail, &details)?;
         let sql = "UPDATE versions SET detail_dictionary = ?2, detail = ?3 WHERE number = ?1";
-        connection.prepare_cached(sql)?.execute(params![number, packed.dictionary, packed.frame])?;
+        db.run(sql, values![number, packed.dictionary, packed.frame])?;
     }
     if stored.base == 0 {
-        let shell = writer.codec.shell(connection, &stored)?;
-        let packed = writer.codec.pack(connection, kind, Purpose::Body, &shell)?;
+        let shell = packing.codec.shell(db, &stored)?;
+        let packed = packing.codec.pack(db, kind, Purpose::Body, &shell)?;
         let sql = "UPDATE versions SET dictionary = ?2, frame = ?3 WHERE number = ?1";
-        connection.prepare_cached(sql)?.execute(params![number, packed.dictionary, packed.frame])?;
+        db.run(sql, values![number, packed.dictionary, packed.frame])?;
     }
     Ok(())
 }

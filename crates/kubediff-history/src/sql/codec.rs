@@ -4,13 +4,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
 use zstd_dictionary::{Dictionary, Form, Packer, Packing, Unpacker, Unpacking, finalize};
 
+use super::conditions::in_list;
+use super::db::{Db, Row, values};
 use super::fault::{Fault, Outcome};
 
 /// The most bytes that a version or its details may have: a damaged length must not exhaust the memory.
-pub(super) const MOST_BYTES: usize = 64 << 20;
+pub(crate) const MOST_BYTES: usize = 64 << 20;
 /// Samples that make a dictionary: in number, and in bytes.
 const SAMPLES: usize = 24;
 const SAMPLE_BYTES: usize = 96 << 10;
@@ -19,80 +20,100 @@ const CONTENT: usize = 48 << 10;
 
 /// The use of a dictionary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Purpose {
+pub(crate) enum Purpose {
     Body = 0,
     Detail = 1,
 }
 
 /// Packs and unpacks. It has digested dictionaries, one per kind and purpose at most.
-pub(super) struct Codec {
+pub(crate) struct Codec {
     packer: Packer,
     unpacker: Unpacker,
     dictionaries: HashMap<i64, Unpacking>,
     packings: HashMap<(i64, Purpose), (i64, Packing)>,
     samples: HashMap<(i64, Purpose), Vec<Vec<u8>>>,
     /// When it refuses to unpack more.
-    pub(super) deadline: Option<Instant>,
+    pub(crate) deadline: Option<Instant>,
 }
 
 /// Bytes packed against a dictionary; 0 means none.
-pub(super) struct Packed {
-    pub(super) dictionary: i64,
-    pub(super) frame: Vec<u8>,
+pub(crate) struct Packed {
+    pub(crate) dictionary: i64,
+    pub(crate) frame: Vec<u8>,
 }
 
 /// The content of a version, as its row has it.
-pub(super) struct Stored {
-    pub(super) number: i64,
-    pub(super) object: i64,
-    pub(super) base: i64,
+pub(crate) struct Stored {
+    pub(crate) number: i64,
+    pub(crate) object: i64,
+    pub(crate) base: i64,
     content: Option<i64>,
     split: Option<usize>,
     length: usize,
-    pub(super) crc: u32,
+    pub(crate) crc: u32,
     dictionary: i64,
     detail: Detail,
     frame: Vec<u8>,
 }
 
 /// The details of a change, packed.
-pub(super) struct Detail {
-    pub(super) length: usize,
-    pub(super) dictionary: i64,
-    pub(super) frame: Vec<u8>,
+pub(crate) struct Detail {
+    pub(crate) length: usize,
+    pub(crate) dictionary: i64,
+    pub(crate) frame: Vec<u8>,
 }
 
 impl Detail {
     /// From three columns that begin at `at`: length, dictionary, frame.
-    pub(super) fn read(row: &Row<'_>, at: usize) -> rusqlite::Result<Self> {
-        Ok(Self { length: row.get(at)?, dictionary: row.get(at + 1)?, frame: row.get(at + 2)? })
+    pub(crate) fn read(row: &Row<'_>, at: usize) -> Outcome<Self> {
+        Ok(Self { length: row.count(at)?, dictionary: row.get(at + 1)?, frame: row.get(at + 2)? })
     }
 }
 
+/// The columns of [`Stored`].
+const STORED: &str = "v.number, v.object, v.base, v.content, v.split, v.length, v.crc, v.dictionary, v.detail_length, v.detail_dictionary,
+    v.detail, v.frame";
+
 impl Stored {
-    pub(super) fn load(connection: &Connection, number: i64) -> Outcome<Self> {
-        let sql = "SELECT number, object, base, content, split, length, crc, dictionary,
-                   detail_length, detail_dictionary, detail, frame FROM main.versions WHERE number = ?1";
-        let stored = connection.prepare_cached(sql)?.query_row([number], |row| {
-            Ok(Self {
-                number: row.get(0)?,
-                object: row.get(1)?,
-                base: row.get(2)?,
-                content: row.get(3)?,
-                split: row.get(4)?,
-                length: row.get(5)?,
-                crc: row.get(6)?,
-                dictionary: row.get(7)?,
-                detail: Detail::read(row, 8)?,
-                frame: row.get(11)?,
-            })
-        });
-        stored.optional()?.ok_or_else(|| Fault::damaged(format!("version {number} is missing")))
+    pub(crate) fn load(db: Db<'_>, number: i64) -> Outcome<Self> {
+        let sql = format!("SELECT {STORED} FROM main.versions v WHERE v.number = ?1");
+        let stored = db.first(&sql, values![number], Self::read)?;
+        stored.ok_or_else(|| Fault::damaged(format!("version {number} is missing")))
+    }
+
+    /// These versions and all that they are packed against, back to one that is known.
+    fn chains(db: Db<'_>, numbers: &[i64], known: Option<i64>) -> Outcome<HashMap<i64, Self>> {
+        // A base comes before what is packed against it, so that a damaged file leads to no endless search.
+        let sql = format!(
+            "WITH RECURSIVE chain (number, base) AS (SELECT number, base FROM main.versions WHERE number{}
+                 UNION SELECT v.number, v.base FROM chain CROSS JOIN main.versions v ON v.number = chain.base
+                     WHERE chain.base < chain.number AND chain.base <> ?1)
+             SELECT {STORED} FROM chain CROSS JOIN main.versions v ON v.number = chain.number",
+            in_list(numbers)
+        );
+        let rows = db.all(&sql, values![known.unwrap_or(0)], Self::read)?;
+        Ok(rows.into_iter().map(|stored| (stored.number, stored)).collect())
+    }
+
+    fn read(row: &Row<'_>) -> Outcome<Self> {
+        let split: Option<i64> = row.get(4)?;
+        Ok(Self {
+            number: row.get(0)?,
+            object: row.get(1)?,
+            base: row.get(2)?,
+            content: row.get(3)?,
+            split: split.and_then(|split| usize::try_from(split).ok()),
+            length: row.count(5)?,
+            crc: row.count(6)?,
+            dictionary: row.get(7)?,
+            detail: Detail::read(row, 8)?,
+            frame: row.get(11)?,
+        })
     }
 }
 
 impl Codec {
-    pub(super) fn new() -> Outcome<Self> {
+    pub(crate) fn new() -> Outcome<Self> {
         Ok(Self {
             packer: Packer::new()?,
             unpacker: Unpacker::new()?,
@@ -104,27 +125,19 @@ impl Codec {
     }
 
     /// Loads the dictionaries for packing.
-    pub(super) fn prepare(&mut self, connection: &Connection) -> Outcome<()> {
-        let mut statement =
-            connection.prepare("SELECT id, kind, purpose FROM dictionaries WHERE kind > 0")?;
-        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get::<_, i64>(2)?)))?;
-        for row in rows {
-            let (id, kind, purpose) = row?;
+    pub(crate) fn prepare(&mut self, db: Db<'_>) -> Outcome<()> {
+        let sql = "SELECT id, kind, purpose FROM dictionaries WHERE kind > 0";
+        let known = db.all(sql, &[], |row| Ok((row.get(0)?, row.get(1)?, row.get::<i64>(2)?)))?;
+        for (id, kind, purpose) in known {
             let purpose = if purpose == 0 { Purpose::Body } else { Purpose::Detail };
-            let packing = load(connection, id)?.packing()?;
+            let packing = load(db, id)?.packing()?;
             self.packings.insert((kind, purpose), (id, packing));
         }
         Ok(())
     }
 
     /// Packs against the dictionary of its kind. The first bytes of a kind become that dictionary.
-    pub(super) fn pack(
-        &mut self,
-        connection: &Connection,
-        kind: i64,
-        purpose: Purpose,
-        bytes: &[u8],
-    ) -> Outcome<Packed> {
+    pub(crate) fn pack(&mut self, db: Db<'_>, kind: i64, purpose: Purpose, bytes: &[u8]) -> Outcome<Packed> {
         let mut frame = Vec::new();
         let of = (kind, purpose);
         if let Some((dictionary, packing)) = self.packings.get(&of) {
@@ -136,14 +149,12 @@ impl Codec {
         if samples.len() >= SAMPLES || samples.iter().map(Vec::len).sum::<usize>() >= SAMPLE_BYTES {
             let samples = self.samples.remove(&of).unwrap_or_default();
             if let Some(made) = make(&samples)? {
-                let sql = "INSERT INTO dictionaries (kind, purpose, finalized, crc, bytes) VALUES (?1, ?2, ?3, ?4, ?5)";
-                let finalized = made.form() == Form::Finalized;
-                connection.execute(
-                    sql,
-                    params![kind, purpose as i64, finalized, crc32fast::hash(made.bytes()), made.bytes()],
-                )?;
-                self.packings.insert(of, (connection.last_insert_rowid(), made.packing()?));
-                return self.pack(connection, kind, purpose, bytes);
+                let sql = "INSERT INTO dictionaries (kind, purpose, finalized, crc, bytes) VALUES (?1, ?2, ?3, ?4, ?5) RETURNING id";
+                let (finalized, bytes_of) = (made.form() == Form::Finalized, made.bytes());
+                let row =
+                    values![kind, purpose as i64, finalized, crc32fast::hash(bytes_of), bytes_of.to_vec()];
+                self.packings.insert(of, (db.one(sql, row)?, made.packing()?));
+                return self.pack(db, kind, purpose, bytes);
             }
         }
         self.packer.pack(bytes, None, &mut frame)?;
@@ -151,22 +162,22 @@ impl Codec {
     }
 
     /// Reverses [`pack`](Self::pack).
-    pub(super) fn unpack(
+    pub(crate) fn unpack(
         &mut self,
-        connection: &Connection,
+        db: Db<'_>,
         dictionary: i64,
         frame: &[u8],
         length: usize,
     ) -> Outcome<Vec<u8>> {
         self.expect(length)?;
         if dictionary != 0 && !self.dictionaries.contains_key(&dictionary) {
-            self.dictionaries.insert(dictionary, load(connection, dictionary)?.unpacking()?);
+            self.dictionaries.insert(dictionary, load(db, dictionary)?.unpacking()?);
         }
         Ok(self.unpacker.unpack(frame, self.dictionaries.get(&dictionary), length)?)
     }
 
     /// Packs `bytes` as the difference from `base`. Values that the details of the change have are taken from there.
-    pub(super) fn pack_delta(&mut self, base: &[u8], detail: &[u8], bytes: &[u8]) -> Outcome<Vec<u8>> {
+    pub(crate) fn pack_delta(&mut self, base: &[u8], detail: &[u8], bytes: &[u8]) -> Outcome<Vec<u8>> {
         let mut frame = Vec::new();
         let packing = reference(base, detail)?.map(|it| it.packing()).transpose()?;
         self.packer.pack(bytes, packing.as_ref(), &mut frame)?;
@@ -174,7 +185,7 @@ impl Codec {
     }
 
     /// Reverses [`pack_delta`](Self::pack_delta).
-    pub(super) fn unpack_delta(
+    pub(crate) fn unpack_delta(
         &mut self,
         base: &[u8],
         detail: &[u8],
@@ -187,11 +198,11 @@ impl Codec {
     }
 
     /// The details of a change, as JSON; empty where there are none.
-    pub(super) fn detail(&mut self, connection: &Connection, detail: &Detail) -> Outcome<Vec<u8>> {
+    pub(crate) fn detail(&mut self, db: Db<'_>, detail: &Detail) -> Outcome<Vec<u8>> {
         if detail.length == 0 {
             return Ok(Vec::new());
         }
-        self.unpack(connection, detail.dictionary, &detail.frame, detail.length)
+        self.unpack(db, detail.dictionary, &detail.frame, detail.length)
     }
 
     /// Refuses to unpack what is too long, or comes too late.
@@ -206,18 +217,40 @@ impl Codec {
     }
 
     /// The content of a version.
-    pub(super) fn body(&mut self, connection: &Connection, number: i64) -> Outcome<Arc<[u8]>> {
-        self.body_after(connection, number, None)
+    pub(crate) fn body(&mut self, db: Db<'_>, number: i64) -> Outcome<Arc<[u8]>> {
+        self.body_after(db, number, None)
     }
 
     /// The same, where the content of an earlier version is at hand.
-    pub(super) fn body_after(
+    pub(crate) fn body_after(
         &mut self,
-        connection: &Connection,
+        db: Db<'_>,
         number: i64,
         known: Option<(i64, &Arc<[u8]>)>,
     ) -> Outcome<Arc<[u8]>> {
-        let mut chain = vec![Stored::load(connection, number)?];
+        let chain = Stored::chains(db, &[number], known.map(|(number, _)| number))?;
+        self.unpacked(db, number, &chain, known)
+    }
+
+    /// The contents of versions.
+    pub(crate) fn bodies(&mut self, db: Db<'_>, numbers: &[i64]) -> Outcome<HashMap<i64, Arc<[u8]>>> {
+        let chains = Stored::chains(db, numbers, None)?;
+        numbers.iter().map(|number| Ok((*number, self.unpacked(db, *number, &chains, None)?))).collect()
+    }
+
+    /// The content of a version, with all that it is packed against at hand.
+    fn unpacked(
+        &mut self,
+        db: Db<'_>,
+        number: i64,
+        stored: &HashMap<i64, Stored>,
+        known: Option<(i64, &Arc<[u8]>)>,
+    ) -> Outcome<Arc<[u8]>> {
+        let find = |number: i64| {
+            let found = stored.get(&number);
+            found.ok_or_else(|| Fault::damaged(format!("version {number} is missing")))
+        };
+        let mut chain = vec![find(number)?];
         let mut content: Option<Arc<[u8]>> = None;
         while let Some(last) = chain.last() {
             if last.base == 0 {
@@ -229,17 +262,20 @@ impl Codec {
                 content = Some(body.clone());
                 break;
             }
-            let base = Stored::load(connection, last.base)?;
-            if base.number >= last.number || base.object != last.object {
+            if last.base >= last.number {
+                return Err(Fault::damaged(format!("version {} has a wrong base", last.number)));
+            }
+            let base = find(last.base)?;
+            if base.object != last.object {
                 return Err(Fault::damaged(format!("version {} has a wrong base", last.number)));
             }
             chain.push(base);
         }
         for stored in chain.iter().rev() {
             let bytes = match &content {
-                None => self.full(connection, stored)?,
+                None => self.full(db, stored)?,
                 Some(base) => {
-                    let detail = self.detail(connection, &stored.detail)?;
+                    let detail = self.detail(db, &stored.detail)?;
                     self.unpack_delta(base, &detail, &stored.frame, stored.length)?
                 }
             };
@@ -254,12 +290,12 @@ impl Codec {
         content.ok_or_else(|| Fault::damaged("a version without content"))
     }
 
-    fn full(&mut self, connection: &Connection, stored: &Stored) -> Outcome<Vec<u8>> {
+    fn full(&mut self, db: Db<'_>, stored: &Stored) -> Outcome<Vec<u8>> {
         let Some(id) = stored.content else {
-            return self.unpack(connection, stored.dictionary, &stored.frame, stored.length);
+            return self.unpack(db, stored.dictionary, &stored.frame, stored.length);
         };
-        let shared = self.shared(connection, id)?;
-        let shell = self.shell(connection, stored)?;
+        let shared = self.shared(db, id)?;
+        let shell = self.shell(db, stored)?;
         let wrong = || Fault::damaged(format!("version {} does not fit its content", stored.number));
         let (before, after) =
             stored.split.and_then(|split| shell.split_at_checked(split)).ok_or_else(wrong)?;
@@ -267,42 +303,41 @@ impl Codec {
     }
 
     /// A full version without the content that it shares with others.
-    pub(super) fn shell(&mut self, connection: &Connection, stored: &Stored) -> Outcome<Vec<u8>> {
+    pub(crate) fn shell(&mut self, db: Db<'_>, stored: &Stored) -> Outcome<Vec<u8>> {
         let shared = match stored.content {
-            Some(id) => self.shared(connection, id)?.len(),
+            Some(id) => self.shared(db, id)?.len(),
             None => 0,
         };
         let wrong = || Fault::damaged(format!("version {} does not fit its content", stored.number));
         let length = stored.length.checked_sub(shared).ok_or_else(wrong)?;
-        self.unpack(connection, stored.dictionary, &stored.frame, length)
+        self.unpack(db, stored.dictionary, &stored.frame, length)
     }
 
     /// Packs without a dictionary.
-    pub(super) fn pack_alone(&mut self, bytes: &[u8]) -> Outcome<Vec<u8>> {
+    pub(crate) fn pack_alone(&mut self, bytes: &[u8]) -> Outcome<Vec<u8>> {
         let mut frame = Vec::new();
         self.packer.pack(bytes, None, &mut frame)?;
         Ok(frame)
     }
 
     /// Packs with this dictionary no more.
-    pub(super) fn retire(&mut self, dictionary: i64) {
+    pub(crate) fn retire(&mut self, dictionary: i64) {
         self.packings.retain(|_, (id, _)| *id != dictionary);
     }
 
     /// Takes no dictionary from what was packed until now.
-    pub(super) fn forget_samples(&mut self) {
+    pub(crate) fn forget_samples(&mut self) {
         self.samples.clear();
     }
 
     /// Content that versions share.
-    pub(super) fn shared(&mut self, connection: &Connection, id: i64) -> Outcome<Vec<u8>> {
+    pub(crate) fn shared(&mut self, db: Db<'_>, id: i64) -> Outcome<Vec<u8>> {
         let sql = "SELECT dictionary, frame, length FROM contents WHERE id = ?1";
-        let row = connection.prepare_cached(sql)?.query_row([id], |row| {
-            Ok((row.get::<_, i64>(0)?, row.get::<_, Vec<u8>>(1)?, row.get::<_, usize>(2)?))
-        });
+        let row =
+            db.first(sql, values![id], |row| Ok((row.get(0)?, row.get::<Vec<u8>>(1)?, row.count(2)?)))?;
         let (dictionary, frame, length) =
-            row.optional()?.ok_or_else(|| Fault::damaged(format!("content {id} is missing")))?;
-        self.unpack(connection, dictionary, &frame, length)
+            row.ok_or_else(|| Fault::damaged(format!("content {id} is missing")))?;
+        self.unpack(db, dictionary, &frame, length)
     }
 }
 
@@ -313,13 +348,11 @@ fn reference(base: &[u8], detail: &[u8]) -> Outcome<Option<Dictionary>> {
     Ok(Some(Dictionary::new([base, detail].concat().into(), Form::Raw)?))
 }
 
-fn load(connection: &Connection, id: i64) -> Outcome<Dictionary> {
+fn load(db: Db<'_>, id: i64) -> Outcome<Dictionary> {
     let sql = "SELECT finalized, crc, bytes FROM dictionaries WHERE id = ?1";
-    let row = connection
-        .query_row(sql, [id], |row| {
-            Ok((row.get::<_, bool>(0)?, row.get::<_, u32>(1)?, row.get::<_, Vec<u8>>(2)?))
-        })
-        .optional()?;
+    let row = db.first(sql, values![id], |row| {
+        Ok((row.get::<i64>(0)? != 0, row.count::<u32>(1)?, row.get::<Vec<u8>>(2)?))
+    })?;
     let (finalized, crc, bytes) = row.ok_or_else(|| Fault::damaged(format!("dictionary {id} is missing")))?;
     if crc32fast::hash(&bytes) != crc {
         return Err(Fault::damaged(format!("dictionary {id} has another checksum")));

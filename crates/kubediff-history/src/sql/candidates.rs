@@ -1,10 +1,10 @@
 //! Versions by path, manager, kind or namespace, in order and a part at a time: a path may have all versions of a history, or one.
 
 use std::collections::HashSet;
-
-use rusqlite::{Connection, params};
+use std::ops::ControlFlow;
 
 use super::chosen::Chosen;
+use super::db::{Db, values};
 use super::fault::Outcome;
 use super::names::{self, Table};
 use super::times::Span;
@@ -14,7 +14,7 @@ use crate::filter::{Filter, Order};
 const PART: usize = 500;
 
 /// The names that a filter asks for, by their numbers.
-pub(super) struct Candidates {
+pub(crate) struct Candidates {
     /// The table and its column.
     index: (&'static str, &'static str),
     ids: Vec<i64>,
@@ -23,7 +23,7 @@ pub(super) struct Candidates {
 }
 
 /// The versions that a filter's path and manager select.
-pub(super) enum Named {
+pub(crate) enum Named {
     /// Nothing can match.
     Nothing,
     /// The conditions on each version; none for a filter without.
@@ -31,16 +31,16 @@ pub(super) enum Named {
 }
 
 impl Named {
-    pub(super) fn find(connection: &Connection, filter: &Filter) -> Outcome<Self> {
+    pub(crate) fn find(db: Db<'_>, filter: &Filter) -> Outcome<Self> {
         let mut all = Vec::new();
         if !filter.paths.is_empty() {
-            let ids = paths_below(connection, &filter.paths)?;
+            let ids = paths_below(db, &filter.paths)?;
             all.push(Candidates { index: ("version_paths", "path"), ids, namespaces: None });
         }
         if let Some(manager) = &filter.manager {
             let ids = match manager.contains('*') {
-                true => managers_like(connection, manager)?,
-                false => names::find(connection, Table::Managers, manager)?.into_iter().collect(),
+                true => managers_like(db, manager)?,
+                false => names::find(db, Table::Managers, manager)?.into_iter().collect(),
             };
             all.push(Candidates { index: ("version_managers", "manager"), ids, namespaces: None });
         }
@@ -51,23 +51,20 @@ impl Named {
 
 impl Candidates {
     /// The versions of the kinds and namespaces that are chosen; `None` where all are.
-    pub(super) fn of_places(connection: &Connection, chosen: &Chosen) -> Outcome<Option<Self>> {
+    pub(crate) fn of_places(db: Db<'_>, chosen: &Chosen) -> Outcome<Option<Self>> {
         let namespaces = chosen.namespaces.clone();
         let ids = match &chosen.kinds {
             Some(kinds) => kinds.clone(),
             None if namespaces.is_none() => return Ok(None),
-            None => {
-                let mut all = connection.prepare_cached("SELECT id FROM kinds")?;
-                all.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?
-            }
+            None => db.all("SELECT id FROM kinds", &[], |row| row.get(0))?,
         };
         Ok(Some(Self { index: ("versions", "kind"), ids, namespaces }))
     }
 
     /// The next versions of a span in this order beyond `after`, and the place from which to go on; `None` at the end.
-    pub(super) fn next(
+    pub(crate) fn next(
         &self,
-        connection: &Connection,
+        db: Db<'_>,
         order: Order,
         after: i64,
         span: &Span,
@@ -83,13 +80,12 @@ impl Candidates {
         };
         let (mut numbers, mut end): (Vec<i64>, Option<i64>) = (Vec::new(), None);
         for place in places {
-            let mut statement = connection.prepare_cached(&format!(
+            let sql = format!(
                 "SELECT number FROM {table} WHERE {column} = ?1{place} AND number {compare} ?2 AND number {until}
                  ORDER BY number {direction} LIMIT {PART}"
-            ))?;
+            );
             for id in &self.ids {
-                let part: Vec<i64> =
-                    statement.query_map(params![id, after], |row| row.get(0))?.collect::<Result<_, _>>()?;
+                let part: Vec<i64> = db.all(&sql, values![*id, after], |row| row.get(0))?;
                 if part.len() == PART {
                     // Beyond the last of them, this name may have more.
                     end = match (order, end, part.last().copied()) {
@@ -114,7 +110,7 @@ impl Candidates {
     }
 
     /// The condition for a version `v`.
-    pub(super) fn condition(&self) -> String {
+    pub(crate) fn condition(&self) -> String {
         let (table, column) = self.index;
         let ids: Vec<String> = self.ids.iter().map(i64::to_string).collect();
         let ids = ids.join(",");
@@ -123,27 +119,38 @@ impl Candidates {
 }
 
 /// The managers whose names match a pattern.
-fn managers_like(connection: &Connection, pattern: &str) -> Outcome<Vec<i64>> {
-    // To SQLite, other characters mean something, too.
-    let glob = pattern.replace('[', "[[]").replace('?', "[?]");
-    let mut statement = connection.prepare_cached("SELECT id FROM managers WHERE name GLOB ?1")?;
-    Ok(statement.query_map([glob], |row| row.get(0))?.collect::<Result<_, _>>()?)
+fn managers_like(db: Db<'_>, pattern: &str) -> Outcome<Vec<i64>> {
+    let names =
+        db.all("SELECT id, name FROM managers", &[], |row| Ok((row.get(0)?, row.get::<String>(1)?)))?;
+    Ok(names.into_iter().filter(|(_, name)| is_like(name, pattern)).map(|(id, _)| id).collect())
+}
+
+/// Whether a name matches a pattern, in which `*` stands for any characters.
+fn is_like(name: &str, pattern: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = name.strip_prefix(first) else { return false };
+    let Some(last) = parts.next_back() else { return rest.is_empty() };
+    for part in parts {
+        let Some(at) = rest.find(part) else { return false };
+        rest = rest.get(at + part.len()..).unwrap_or_default();
+    }
+    rest.ends_with(last)
 }
 
 /// The paths that are wanted or below a wanted one. Both may be many.
-fn paths_below(connection: &Connection, wanted: &[String]) -> Outcome<Vec<i64>> {
+fn paths_below(db: Db<'_>, wanted: &[String]) -> Outcome<Vec<i64>> {
     let wanted: HashSet<&str> = wanted.iter().map(String::as_str).collect();
     let is_wanted = |name: &str| {
         let above = name.match_indices(['.', '[', '#']).filter_map(|(at, _)| name.get(..at));
         above.chain([name]).any(|path| wanted.contains(path))
     };
-    let mut statement = connection.prepare_cached("SELECT id, name FROM paths")?;
-    let mut rows = statement.query([])?;
     let mut found = Vec::new();
-    while let Some(row) = rows.next()? {
-        if row.get_ref(1)?.as_str().is_ok_and(is_wanted) {
+    db.each("SELECT id, name FROM paths", &[], |row| {
+        if is_wanted(&row.get::<String>(1)?) {
             found.push(row.get(0)?);
         }
-    }
+        Ok(ControlFlow::Continue(()))
+    })?;
     Ok(found)
 }

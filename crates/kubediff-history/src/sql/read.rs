@@ -2,22 +2,23 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 use serde_json::Value;
 
 use super::candidates::{Candidates, Named};
 use super::chosen::{Chosen, kinds};
 use super::codec::{Codec, Detail};
 use super::conditions::{Conditions, MOST, in_list, order_by};
+use super::db::{Db, Row, values};
 use super::detail;
 use super::fault::{Fault, Outcome};
 use super::noise;
+use super::packing::{event_code, verb_code};
 use super::times::Span;
 use super::values::{id, number, time};
-use super::write::{event_code, verb_code};
 use crate::body::Body;
 use crate::filter::{Filter, Order, Page, Scope};
 use crate::mask::{self, Mask};
@@ -27,18 +28,18 @@ use crate::record::{
 use crate::report::{DeadLetter, Ids, Records, Sink, Size};
 
 /// Columns of a version and its change, without the content. `CROSS JOIN`: the conditions are about versions.
-pub(super) const HEAD: &str =
+pub(crate) const HEAD: &str =
     "SELECT v.number, v.verb, v.source, v.observed_at, v.rv, v.rv_before, v.detail_length,
     v.detail_dictionary, v.detail, k.api_group, k.version, k.kind, k.plural, n.name, o.name, o.uid
     FROM versions v CROSS JOIN objects o ON o.id = v.object CROSS JOIN kinds k ON k.id = v.kind
     LEFT JOIN namespaces n ON n.id = v.namespace";
 
 /// How what is stored looks to a reader.
-pub(super) struct Lens {
-    pub(super) cluster: String,
-    pub(super) mask: Option<Arc<dyn Mask>>,
+pub(crate) struct Lens {
+    pub(crate) cluster: String,
+    pub(crate) mask: Option<Arc<dyn Mask>>,
     /// Whether views stand before the tables.
-    pub(super) is_limited: bool,
+    pub(crate) is_limited: bool,
 }
 
 impl Lens {
@@ -46,7 +47,7 @@ impl Lens {
         self.mask.as_deref()
     }
 
-    pub(super) fn gaps(&self, gaps: &mut [Gap]) {
+    pub(crate) fn gaps(&self, gaps: &mut [Gap]) {
         for gap in gaps {
             self.mask().iter().for_each(|mask| mask.text(&mut gap.reason));
         }
@@ -54,19 +55,19 @@ impl Lens {
 }
 
 /// A row of [`HEAD`].
-pub(super) struct VersionRow {
-    pub(super) number: i64,
-    pub(super) verb: i64,
+pub(crate) struct VersionRow {
+    pub(crate) number: i64,
+    pub(crate) verb: i64,
     source: i64,
     observed_at: i64,
-    pub(super) rv: String,
+    pub(crate) rv: String,
     rv_before: Option<String>,
     detail: Detail,
-    pub(super) object: ObjectId,
+    pub(crate) object: ObjectId,
 }
 
 impl VersionRow {
-    pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+    pub(crate) fn read(row: &Row<'_>) -> Outcome<Self> {
         let gvk = Gvk { group: row.get(9)?, version: row.get(10)?, kind: row.get(11)? };
         Ok(Self {
             number: row.get(0)?,
@@ -86,14 +87,9 @@ impl VersionRow {
         })
     }
 
-    fn change(
-        &self,
-        connection: &Connection,
-        codec: &mut Codec,
-        lens: &Lens,
-    ) -> Outcome<Option<ChangeRecord>> {
+    fn change(&self, db: Db<'_>, codec: &mut Codec, lens: &Lens) -> Outcome<Option<ChangeRecord>> {
         let Some(verb) = self.verb()? else { return Ok(None) };
-        let details = detail::read(&codec.detail(connection, &self.detail)?, self.number)?;
+        let details = detail::read(&codec.detail(db, &self.detail)?, self.number)?;
         let mut record = ChangeRecord {
             number: Some(number(self.number)),
             cluster: Some(lens.cluster.clone()),
@@ -130,24 +126,24 @@ impl VersionRow {
         if let Some(mask) = lens.mask() {
             // The words about an object that came or went are of its content.
             let is_of_content = matches!(verb, Verb::Added | Verb::Deleted);
-            let body = is_of_content.then(|| codec.body(connection, self.number)).transpose()?;
+            let body = is_of_content.then(|| codec.body(db, self.number)).transpose()?;
             mask::record(mask, &mut record, body.as_deref());
         }
         Ok(Some(record))
     }
 
     /// Whether it is a version of an Event that came, changed or went.
-    pub(super) fn is_event(&self) -> bool {
+    pub(crate) fn is_event(&self) -> bool {
         self.verb >= event_code(Verb::Added)
     }
 
     /// Whether it was deleted.
-    pub(super) fn is_deletion(&self) -> bool {
+    pub(crate) fn is_deletion(&self) -> bool {
         [verb_code(Verb::Deleted), event_code(Verb::Deleted)].contains(&self.verb)
     }
 
     /// The kind of change; `None` for a version that was found and not seen to become.
-    pub(super) fn verb(&self) -> Outcome<Option<Verb>> {
+    pub(crate) fn verb(&self) -> Outcome<Option<Verb>> {
         Ok(match self.verb {
             0 => None,
             1 => Some(Verb::Added),
@@ -161,18 +157,18 @@ impl VersionRow {
         })
     }
 
-    pub(super) fn observed_at(&self) -> Outcome<Timestamp> {
+    pub(crate) fn observed_at(&self) -> Outcome<Timestamp> {
         time(self.observed_at)
     }
 
-    pub(super) fn version(
+    pub(crate) fn version(
         self,
-        connection: &Connection,
+        db: Db<'_>,
         codec: &mut Codec,
         lens: &Lens,
         body: Arc<[u8]>,
     ) -> Outcome<Version> {
-        let change = self.change(connection, codec, lens)?.map(Box::new);
+        let change = self.change(db, codec, lens)?.map(Box::new);
         let mut version = Version {
             number: number(self.number),
             object: self.object,
@@ -189,10 +185,11 @@ impl VersionRow {
 }
 
 /// The unpacked details of a version.
-pub(super) fn details(codec: &mut Codec, connection: &Connection, number: i64) -> Outcome<Vec<u8>> {
+pub(crate) fn details(codec: &mut Codec, db: Db<'_>, number: i64) -> Outcome<Vec<u8>> {
     let sql = "SELECT detail_length, detail_dictionary, detail FROM versions WHERE number = ?1";
-    let detail = connection.prepare_cached(sql)?.query_row([number], |row| Detail::read(row, 0))?;
-    codec.detail(connection, &detail)
+    let detail = db.first(sql, values![number], |row| Detail::read(row, 0))?;
+    let detail = detail.ok_or_else(|| Fault::damaged(format!("version {number} is missing")))?;
+    codec.detail(db, &detail)
 }
 
 /// A page ends after changes whose details have this many bytes, whatever its limit: details of few bytes take many times as
@@ -207,21 +204,21 @@ struct Found {
 }
 
 /// A page of changes, and of gaps if they are asked for.
-pub(super) fn records(
-    connection: &Connection,
+pub(crate) fn records(
+    db: Db<'_>,
     codec: &mut Codec,
     lens: &Lens,
     filter: &Filter,
     page: &Page,
 ) -> Outcome<Records> {
     let limit = page.limit.clamp(1, MOST);
-    let Found { mut records, bytes } = changes(connection, codec, lens, filter, page, limit + 1)?;
+    let Found { mut records, bytes } = changes(db, codec, lens, filter, page, limit + 1)?;
     let last = records.last().filter(|_| bytes >= BYTES).map(Record::number);
     if filter.gaps {
-        let mut gaps = gaps(connection, &filter.scope, filter.from, filter.to, page, limit + 1)?;
+        let mut gaps = gaps(db, &filter.scope, filter.from, filter.to, page, limit + 1)?;
         lens.gaps(&mut gaps);
         records.extend(gaps.into_iter().map(Record::Gap));
-        records.extend(scrubs(connection, filter, page, limit + 1)?.into_iter().map(Record::Scrubbed));
+        records.extend(scrubs(db, filter, page, limit + 1)?.into_iter().map(Record::Scrubbed));
         match page.order {
             Order::NewestFirst => records.sort_by_key(|record| std::cmp::Reverse(record.number())),
             Order::OldestFirst => records.sort_by_key(Record::number),
@@ -236,7 +233,7 @@ pub(super) fn records(
 }
 
 fn changes(
-    connection: &Connection,
+    db: Db<'_>,
     codec: &mut Codec,
     lens: &Lens,
     filter: &Filter,
@@ -244,24 +241,24 @@ fn changes(
     limit: usize,
 ) -> Outcome<Found> {
     let mut found = Found::default();
-    let Named::All(mut named) = Named::find(connection, filter)? else { return Ok(found) };
-    let Some(mut chosen) = Chosen::find(connection, &filter.scope)? else { return Ok(found) };
+    let Named::All(mut named) = Named::find(db, filter)? else { return Ok(found) };
+    let Some(mut chosen) = Chosen::find(db, &filter.scope)? else { return Ok(found) };
     if filter.takes_events() {
-        chosen.add_events(connection)?;
+        chosen.add_events(db)?;
     }
     // One object's versions are few. Otherwise the path leads, or the manager, or else kinds and namespaces.
     let leads = match chosen.objects {
         Some(_) => None,
-        None if named.is_empty() => Candidates::of_places(connection, &chosen)?,
+        None if named.is_empty() => Candidates::of_places(db, &chosen)?,
         None => Some(named.remove(0)),
     };
-    let span = Span::of(connection, filter.from, filter.to)?.of_page(page);
+    let span = Span::of(db, filter.from, filter.to)?.of_page(page);
     let mut conditions = chosen.on_versions(filter, &span, leads.is_some());
     named.iter().for_each(|it| {
         conditions.and(&it.condition());
     });
     let Some(leads) = leads else {
-        select(connection, codec, lens, conditions, (page, limit), &mut found)?;
+        select(db, codec, lens, &conditions, (page, limit), &mut found)?;
         return Ok(found);
     };
     let mut after = Some(span.before(page.order));
@@ -270,61 +267,54 @@ fn changes(
         && found.bytes < BYTES
     {
         let numbers;
-        (numbers, after) = leads.next(connection, page.order, beyond, &span)?;
+        (numbers, after) = leads.next(db, page.order, beyond, &span)?;
         let mut conditions = conditions.clone();
         conditions.one_of("v.number", &numbers);
-        select(connection, codec, lens, conditions, (page, limit - found.records.len()), &mut found)?;
+        select(db, codec, lens, &conditions, (page, limit - found.records.len()), &mut found)?;
     }
     Ok(found)
 }
 
 fn select(
-    connection: &Connection,
+    db: Db<'_>,
     codec: &mut Codec,
     lens: &Lens,
-    conditions: Conditions,
+    conditions: &Conditions,
     (page, limit): (&Page, usize),
     found: &mut Found,
 ) -> Outcome<()> {
     let sql = format!("{HEAD}{}{}", conditions.text, order_by("v.number", page, limit));
-    // A sink asks the same again and again.
-    let mut statement = connection.prepare_cached(&sql)?;
-    let mut rows = statement.query(params_from_iter(conditions.parameters))?;
-    while found.bytes < BYTES
-        && let Some(row) = rows.next()?
-    {
+    db.each(&sql, &conditions.parameters, |row| {
         let row = VersionRow::read(row)?;
         found.bytes += row.detail.length;
         if row.is_event() {
-            let body = codec.body(connection, row.number)?;
+            let body = codec.body(db, row.number)?;
             // How often it came is noise, and worth knowing.
-            let body = noise::since(connection, codec, row.number, &body)?.map_or(body, Into::into);
+            let body = noise::since(db, codec, row.number, &body)?.map_or(body, Into::into);
             found.bytes += body.len();
-            let Version { number, observed_at, body, .. } = row.version(connection, codec, lens, body)?;
+            let Version { number, observed_at, body, .. } = row.version(db, codec, lens, body)?;
             found.records.push(Record::Event(Event { number, observed_at, object: body.value() }));
-            continue;
+        } else {
+            let change = row.change(db, codec, lens)?;
+            found.records.extend(change.map(|change| Record::Change(Box::new(change))));
         }
-        let change = row.change(connection, codec, lens)?;
-        found.records.extend(change.map(|change| Record::Change(Box::new(change))));
-    }
-    Ok(())
+        Ok(if found.bytes < BYTES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+    })
 }
 
 /// The objects with a change that the filter takes, path and manager apart, or with noise in its time.
-pub(super) fn changed(connection: &Connection, filter: &Filter) -> Outcome<Vec<i64>> {
-    let Some(chosen) = Chosen::find(connection, &filter.scope)? else { return Ok(Vec::new()) };
-    let span = Span::of(connection, filter.from, filter.to)?;
+pub(crate) fn changed(db: Db<'_>, filter: &Filter) -> Outcome<Vec<i64>> {
+    let Some(chosen) = Chosen::find(db, &filter.scope)? else { return Ok(Vec::new()) };
+    let span = Span::of(db, filter.from, filter.to)?;
     let conditions = chosen.on_versions(filter, &span, false);
     let sql = format!("SELECT DISTINCT v.object FROM versions v{}", conditions.text);
-    let mut statement = connection.prepare(&sql)?;
-    let ids = statement.query_map(params_from_iter(conditions.parameters), |row| row.get(0))?;
-    let mut found: BTreeSet<i64> = ids.collect::<Result<_, _>>()?;
+    let ids = db.all(&sql, &conditions.parameters, |row| row.get(0))?;
+    let mut found: BTreeSet<i64> = ids.into_iter().collect();
     let noise = "SELECT id FROM objects WHERE state_at >= ?1 AND state_at < ?2";
     let from = filter.from.map_or(i64::MIN, Timestamp::as_microsecond);
     let to = filter.to.map_or(i64::MAX, Timestamp::as_microsecond);
-    for id in connection.prepare(noise)?.query_map([from, to], |row| row.get::<_, i64>(0))? {
-        let id = id?;
-        if chosen.objects(connection, &filter.scope, id - 1, 1)?.first() == Some(&id) {
+    for id in db.all(noise, values![from, to], |row| row.get::<i64>(0))? {
+        if chosen.objects(db, &filter.scope, id - 1, 1)?.first() == Some(&id) {
             found.insert(id);
         }
     }
@@ -332,7 +322,7 @@ pub(super) fn changed(connection: &Connection, filter: &Filter) -> Outcome<Vec<i
 }
 
 /// Scrubs, in the order of the page.
-fn scrubs(connection: &Connection, filter: &Filter, page: &Page, limit: usize) -> Outcome<Vec<Scrubbed>> {
+fn scrubs(db: Db<'_>, filter: &Filter, page: &Page, limit: usize) -> Outcome<Vec<Scrubbed>> {
     let mut conditions = Conditions::default();
     conditions.page("number", page);
     if let Some(from) = filter.from {
@@ -343,25 +333,21 @@ fn scrubs(connection: &Connection, filter: &Filter, page: &Page, limit: usize) -
     }
     let order = order_by("number", page, limit);
     let sql = format!("SELECT number, at, first, last, masked, cause FROM scrubs{}{order}", conditions.text);
-    let mut statement = connection.prepare_cached(&sql)?;
-    let mut rows = statement.query(params_from_iter(conditions.parameters))?;
-    let mut found = Vec::new();
-    while let Some(row) = rows.next()? {
-        found.push(Scrubbed {
+    db.all(&sql, &conditions.parameters, |row| {
+        Ok(Scrubbed {
             number: number(row.get(0)?),
             at: time(row.get(1)?)?,
             from: number(row.get(2)?),
             to: number(row.get(3)?),
-            masked: row.get::<_, i64>(4)?.unsigned_abs(),
+            masked: row.get::<i64>(4)?.unsigned_abs(),
             cause: row.get(5)?,
-        });
-    }
-    Ok(found)
+        })
+    })
 }
 
 /// Gaps, in the order of the page.
-pub(super) fn gaps(
-    connection: &Connection,
+pub(crate) fn gaps(
+    db: Db<'_>,
     scope: &Scope,
     from: Option<Timestamp>,
     to: Option<Timestamp>,
@@ -377,8 +363,8 @@ pub(super) fn gaps(
         conditions.compare("from_at < ", to.as_microsecond());
     }
     if !scope.kinds.is_empty() {
-        let kinds = kinds(connection, &scope.kinds)?;
-        let of = "SELECT iif(api_group = '', plural, plural || '.' || api_group) FROM kinds WHERE id";
+        let kinds = kinds(db, &scope.kinds)?;
+        let of = "SELECT CASE api_group WHEN '' THEN plural ELSE plural || '.' || api_group END FROM kinds WHERE id";
         // A gap of `deployments.apps/cart` is one of `deployments.apps`.
         let resource = "substr(resource, 1, instr(resource || '/', '/') - 1)";
         conditions.and(&format!("(resource IS NULL OR {resource} IN ({of}{})", in_list(&kinds)));
@@ -391,67 +377,59 @@ pub(super) fn gaps(
     }
     let order = order_by("number", page, limit);
     let sql = format!("SELECT number, from_at, to_at, resource, reason FROM gaps{}{order}", conditions.text);
-    let mut statement = connection.prepare_cached(&sql)?;
-    let mut rows = statement.query(params_from_iter(conditions.parameters))?;
-    let mut found = Vec::new();
-    while let Some(row) = rows.next()? {
-        found.push(Gap {
+    db.all(&sql, &conditions.parameters, |row| {
+        Ok(Gap {
             number: number(row.get(0)?),
             from: time(row.get(1)?)?,
             to: time(row.get(2)?)?,
             resource: row.get(3)?,
             reason: row.get(4)?,
-        });
-    }
-    Ok(found)
+        })
+    })
 }
 
 /// The kinds that the history has seen, with the plural of each.
-pub(super) fn all_kinds(connection: &Connection) -> Outcome<Vec<(Gvk, String)>> {
+pub(crate) fn all_kinds(db: Db<'_>) -> Outcome<Vec<(Gvk, String)>> {
     let sql = "SELECT api_group, version, kind, plural FROM kinds ORDER BY api_group, kind, id";
-    let mut statement = connection.prepare(sql)?;
-    let kinds = statement.query_map([], |row| {
+    db.all(sql, &[], |row| {
         Ok((Gvk { group: row.get(0)?, version: row.get(1)?, kind: row.get(2)? }, row.get(3)?))
-    })?;
-    Ok(kinds.collect::<Result<_, _>>()?)
+    })
 }
 
 /// The paths of all changes. After a retention, some may have no change any more.
-pub(super) fn all_paths(connection: &Connection) -> Outcome<Vec<String>> {
-    let mut statement = connection.prepare("SELECT name FROM paths ORDER BY name")?;
-    let names = statement.query_map([], |row| row.get(0))?;
-    Ok(names.collect::<Result<_, _>>()?)
+pub(crate) fn all_paths(db: Db<'_>) -> Outcome<Vec<String>> {
+    db.all("SELECT name FROM paths ORDER BY name", &[], |row| row.get(0))
 }
 
 /// The time of the first record of which nothing later was removed.
-pub(super) fn complete_since(connection: &Connection) -> Outcome<Option<Timestamp>> {
+pub(crate) fn complete_since(db: Db<'_>) -> Outcome<Option<Timestamp>> {
     let sql = "SELECT observed_at FROM main.versions WHERE number >
                (SELECT value FROM meta WHERE name = 'complete_after') ORDER BY number LIMIT 1";
-    let since: Option<i64> = connection.query_row(sql, [], |row| row.get(0)).optional()?;
+    let since = db.first(sql, &[], |row| row.get(0))?;
     since.map(time).transpose()
 }
 
 /// The time of the first version after the last Event that was removed by its age or for its bytes.
-pub(super) fn events_since(connection: &Connection) -> Outcome<Option<Timestamp>> {
+pub(crate) fn events_since(db: Db<'_>) -> Outcome<Option<Timestamp>> {
     let sql = "SELECT observed_at FROM main.versions WHERE number >
                (SELECT nullif(value, 0) FROM meta WHERE name = 'events_after') ORDER BY number LIMIT 1";
-    let since: Option<i64> = connection.query_row(sql, [], |row| row.get(0)).optional()?;
+    let since = db.first(sql, &[], |row| row.get(0))?;
     since.map(time).transpose()
 }
 
 /// The number and the time of the last record.
-pub(super) fn last(connection: &Connection) -> Outcome<Option<(Number, Timestamp)>> {
-    let sql = "SELECT number, at FROM (SELECT * FROM (SELECT number, observed_at AS at FROM main.versions ORDER BY number DESC LIMIT 1)
-               UNION ALL SELECT * FROM (SELECT number, to_at FROM main.gaps ORDER BY number DESC LIMIT 1)
-               UNION ALL SELECT * FROM (SELECT number, at FROM main.scrubs ORDER BY number DESC LIMIT 1))
+pub(crate) fn last(db: Db<'_>) -> Outcome<Option<(Number, Timestamp)>> {
+    let sql = "SELECT number, at FROM (SELECT * FROM (SELECT number, observed_at AS at FROM main.versions ORDER BY number DESC LIMIT 1) v
+               UNION ALL SELECT * FROM (SELECT number, to_at FROM main.gaps ORDER BY number DESC LIMIT 1) g
+               UNION ALL SELECT * FROM (SELECT number, at FROM main.scrubs ORDER BY number DESC LIMIT 1) s) l
                ORDER BY number DESC LIMIT 1";
-    let last = connection.query_row(sql, [], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)));
-    last.optional()?.map(|(last, at)| Ok((number(last), time(at)?))).transpose()
+    let last = db.first(sql, &[], |row| Ok((row.get::<i64>(0)?, row.get::<i64>(1)?)))?;
+    last.map(|(last, at)| Ok((number(last), time(at)?))).transpose()
 }
 
 /// Counts, and the size that the caller knows.
-pub(super) fn size(connection: &Connection, bytes: u64) -> Outcome<Size> {
-    let count = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0)).map(i64::unsigned_abs);
+pub(crate) fn size(db: Db<'_>, bytes: u64) -> Outcome<Size> {
+    let count = |sql: &str| db.one::<i64>(sql, &[]).map(i64::unsigned_abs);
     Ok(Size {
         bytes,
         changes: count("SELECT count(*) FROM versions WHERE verb BETWEEN 1 AND 4")?,
@@ -462,75 +440,67 @@ pub(super) fn size(connection: &Connection, bytes: u64) -> Outcome<Size> {
     })
 }
 
-pub(super) fn count_after(connection: &Connection, after: Number) -> Outcome<u64> {
+pub(crate) fn count_after(db: Db<'_>, after: Number) -> Outcome<u64> {
     let sql = "SELECT (SELECT count(*) FROM versions WHERE number > ?1 AND verb BETWEEN 1 AND 4)
                + (SELECT count(*) FROM gaps WHERE number > ?1) + (SELECT count(*) FROM scrubs WHERE number > ?1)";
-    Ok(connection.query_row(sql, [id(after)], |row| row.get::<_, i64>(0))?.unsigned_abs())
+    Ok(db.one::<i64>(sql, values![id(after)])?.unsigned_abs())
 }
 
-pub(super) fn positions(connection: &Connection) -> Outcome<BTreeMap<String, String>> {
-    let mut statement = connection.prepare_cached("SELECT resource, rv FROM positions")?;
-    let positions = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    Ok(positions.collect::<Result<_, _>>()?)
+pub(crate) fn positions(db: Db<'_>) -> Outcome<BTreeMap<String, String>> {
+    pairs(db, "SELECT resource, rv FROM positions")
 }
 
-pub(super) fn notes(connection: &Connection) -> Outcome<BTreeMap<String, String>> {
-    let mut statement = connection.prepare_cached("SELECT name, value FROM notes")?;
-    let notes = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    Ok(notes.collect::<Result<_, _>>()?)
+pub(crate) fn notes(db: Db<'_>) -> Outcome<BTreeMap<String, String>> {
+    pairs(db, "SELECT name, value FROM notes")
 }
 
-pub(super) fn prints(connection: &Connection) -> Outcome<Vec<(String, Vec<u8>)>> {
-    let mut statement = connection.prepare("SELECT namespace, print FROM prints ORDER BY id")?;
-    let prints = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    Ok(prints.collect::<Result<_, _>>()?)
+fn pairs(db: Db<'_>, sql: &str) -> Outcome<BTreeMap<String, String>> {
+    Ok(db.all(sql, &[], |row| Ok((row.get(0)?, row.get(1)?)))?.into_iter().collect())
 }
 
-pub(super) fn words(connection: &Connection) -> Outcome<Vec<String>> {
+pub(crate) fn prints(db: Db<'_>) -> Outcome<Vec<(String, Vec<u8>)>> {
+    db.all("SELECT namespace, print FROM prints ORDER BY id", &[], |row| Ok((row.get(0)?, row.get(1)?)))
+}
+
+pub(crate) fn words(db: Db<'_>) -> Outcome<Vec<String>> {
     let sql =
         "SELECT name FROM namespaces UNION SELECT name FROM managers UNION SELECT name FROM main.objects";
-    let words = connection.prepare(sql)?.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
-    Ok(words)
+    db.all(sql, &[], |row| row.get(0))
 }
 
-pub(super) fn ids(connection: &Connection) -> Outcome<Ids> {
-    let sql = "SELECT value FROM meta WHERE name = 'log'";
-    let hex: String = connection.query_row(sql, [], |row| row.get(0))?;
-    let mut statement = connection.prepare("SELECT first, timeline FROM timelines")?;
-    let timelines = statement.query_map([], |row| {
+pub(crate) fn ids(db: Db<'_>) -> Outcome<Ids> {
+    let timelines = db.all("SELECT first, timeline FROM timelines", &[], |row| {
         let (first, timeline): (i64, i64) = (row.get(0)?, row.get(1)?);
         Ok((number(first), timeline))
     })?;
-    let mut log = hex;
+    let mut log: String = db.one("SELECT value FROM meta WHERE name = 'log'", &[])?;
     for dash in [20, 16, 12, 8] {
         if log.is_char_boundary(dash) {
             log.insert(dash, '-');
         }
     }
-    Ok(Ids { log, timelines: timelines.collect::<Result<_, _>>()? })
+    Ok(Ids { log, timelines: timelines.into_iter().collect() })
 }
 
-pub(super) fn dead_letters(connection: &Connection, sink: &str, page: &Page) -> Outcome<Vec<DeadLetter>> {
-    let (beyond, order) = match page.order {
-        Order::NewestFirst => ("<", "DESC"),
-        Order::OldestFirst => (">", "ASC"),
+pub(crate) fn dead_letters(db: Db<'_>, sink: &str, page: &Page) -> Outcome<Vec<DeadLetter>> {
+    let (beyond, order, beyond_all) = match page.order {
+        Order::NewestFirst => ("<", "DESC", i64::MAX),
+        Order::OldestFirst => (">", "ASC", -1),
     };
     let sql = format!(
         "SELECT number, object, reason FROM dead_letters
-         WHERE sink = ?1 AND (?2 IS NULL OR number {beyond} ?2) ORDER BY number {order} LIMIT ?3"
+         WHERE sink = ?1 AND number {beyond} ?2 ORDER BY number {order} LIMIT ?3"
     );
-    let mut statement = connection.prepare_cached(&sql)?;
-    let letters = statement.query_map(params![sink, page.after.map(id), page.limit], |row| {
+    let after = page.after.map_or(beyond_all, id);
+    db.all(&sql, values![sink, after, page.limit], |row| {
         let object: i64 = row.get(1)?;
         Ok(DeadLetter { number: number(row.get(0)?), object: object.cast_unsigned(), reason: row.get(2)? })
-    })?;
-    Ok(letters.collect::<Result<_, _>>()?)
+    })
 }
 
-pub(super) fn sinks(connection: &Connection) -> Outcome<Vec<Sink>> {
+pub(crate) fn sinks(db: Db<'_>) -> Outcome<Vec<Sink>> {
     let sql = "SELECT name, position, lost, (SELECT count(*) FROM dead_letters WHERE sink = name) FROM sinks ORDER BY name";
-    let mut statement = connection.prepare_cached(sql)?;
-    let sinks = statement.query_map([], |row| {
+    db.all(sql, &[], |row| {
         let [lost, dead]: [i64; 2] = [row.get(2)?, row.get(3)?];
         Ok(Sink {
             name: row.get(0)?,
@@ -538,6 +508,5 @@ pub(super) fn sinks(connection: &Connection) -> Outcome<Vec<Sink>> {
             lost: lost.unsigned_abs(),
             dead: dead.unsigned_abs(),
         })
-    })?;
-    Ok(sinks.collect::<Result<_, _>>()?)
+    })
 }

@@ -10,23 +10,23 @@ use super::fault::{Fault, Outcome};
 use crate::record::{ChangeRecord, Manager, is_one, one};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Details<'a> {
+pub(crate) struct Details<'a> {
     #[serde(rename = "m")]
-    pub(super) managers: Cow<'a, [Manager]>,
+    pub(crate) managers: Cow<'a, [Manager]>,
     #[serde(rename = "o", default, skip_serializing_if = "<[_]>::is_empty")]
-    pub(super) owners: Cow<'a, [Manager]>,
+    pub(crate) owners: Cow<'a, [Manager]>,
     #[serde(rename = "p")]
-    pub(super) paths: Cow<'a, [String]>,
+    pub(crate) paths: Cow<'a, [String]>,
     #[serde(rename = "s")]
-    pub(super) summary: Cow<'a, str>,
+    pub(crate) summary: Cow<'a, str>,
     #[serde(rename = "d")]
-    pub(super) diff: Cow<'a, Value>,
+    pub(crate) diff: Cow<'a, Value>,
     #[serde(rename = "n", default, skip_serializing_if = "is_empty")]
-    pub(super) dropped: Cow<'a, BTreeMap<String, u32>>,
+    pub(crate) dropped: Cow<'a, BTreeMap<String, u32>>,
     #[serde(rename = "k", default, skip_serializing_if = "Option::is_none")]
-    pub(super) key: Option<Cow<'a, str>>,
+    pub(crate) key: Option<Cow<'a, str>>,
     #[serde(rename = "c", default = "one", skip_serializing_if = "is_one")]
-    pub(super) merged: u32,
+    pub(crate) merged: u32,
 }
 
 fn is_empty(dropped: &BTreeMap<String, u32>) -> bool {
@@ -48,17 +48,17 @@ impl<'a> From<&'a ChangeRecord> for Details<'a> {
     }
 }
 
-pub(super) fn write(change: &ChangeRecord) -> Outcome<Vec<u8>> {
+pub(crate) fn write(change: &ChangeRecord) -> Outcome<Vec<u8>> {
     Details::from(change).written()
 }
 
 impl Details<'_> {
-    pub(super) fn written(&self) -> Outcome<Vec<u8>> {
+    pub(crate) fn written(&self) -> Outcome<Vec<u8>> {
         serde_json::to_vec(self).map_err(|_| Fault::Invalid("the details of a change are no JSON"))
     }
 }
 
-pub(super) fn read(bytes: &[u8], number: i64) -> Outcome<Details<'static>> {
+pub(crate) fn read(bytes: &[u8], number: i64) -> Outcome<Details<'static>> {
     if bytes.is_empty() {
         return Ok(Details { merged: 1, ..Details::default() });
     }

@@ -1,0 +1,606 @@
+//! Reads a history.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
+use std::ops::{ControlFlow, Range, RangeInclusive};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use jiff::Timestamp;
+use rusqlite::Connection;
+use serde_json::Value;
+
+use crate::blame::{Blame, Blaming, Field};
+use crate::error::{Error, Place};
+use crate::filter::{At, Filter, KindName, Page, Scope};
+use crate::mask::Mask;
+use crate::record::{Gap, Gvk, Incarnation, Number, ObjectId, Version};
+use crate::report::{Checked, Cluster, DeadLetter, Ids, Plan, Present, Records, Retention, Sink, Size};
+use crate::sight::Sight;
+use crate::sql::codec::Codec;
+use crate::sql::db::Db;
+use crate::sql::fault::{Fault, Outcome};
+use crate::sql::read::{self, Lens};
+use crate::sql::sight::{self, Tenancies};
+use crate::sql::{retain, states, stories, survey, times, verify};
+use crate::sqlite::schema;
+use crate::story::StoredStory;
+use crate::survey::Survey;
+
+/// Reads a history, while others read and one writes. Each answer is of one moment.
+pub struct Reader {
+    place: Place,
+    session: Session,
+    codec: Codec,
+    lens: Lens,
+    /// When the server made objects, by their ids and first numbers: a few of those that a limit had to look at.
+    made: HashMap<(i64, i64), Option<Timestamp>>,
+}
+
+/// SQLite looks at the deadline after so many steps of its machine.
+const STEPS: i32 = 10_000;
+
+/// A connection for reading.
+enum Session {
+    File { path: PathBuf, connection: Connection },
+}
+
+impl Session {
+    fn db(&self) -> Db<'_> {
+        match self {
+            Self::File { connection, .. } => Db::Sqlite(connection),
+        }
+    }
+
+    /// Ends questions that are not answered by then.
+    fn until(&mut self, deadline: Option<Instant>) -> Outcome<()> {
+        match self {
+            Self::File { connection, .. } => {
+                let is_late = deadline.map(|deadline| move || Instant::now() >= deadline);
+                Ok(connection.progress_handler(STEPS, is_late)?)
+            }
+        }
+    }
+}
+
+impl Reader {
+    /// Opens the history in this file for reading.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such file, it is no history, or of a format that this program does not know.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let path = path.as_ref();
+        let session = Session::File { path: path.to_owned(), connection: schema::open_for_reading(path)? };
+        Self::new(path.into(), session)
+    }
+
+    fn new(place: Place, session: Session) -> Result<Self, Error> {
+        let opened = || -> Outcome<_> {
+            let cluster = session.db().cluster()?;
+            Ok((Codec::new()?, cluster.name.unwrap_or(cluster.uid)))
+        };
+        let (codec, cluster) = opened().map_err(|fault| fault.at(place.clone()))?;
+        let lens = Lens { cluster, mask: None, is_limited: false };
+        Ok(Self { place, session, codec, lens, made: HashMap::new() })
+    }
+
+    /// Ends questions with [`Error::Late`] that are not answered by then; without a deadline, they take as long as they take. The content
+    /// that is being unpacked at the deadline delays the error a little.
+    ///
+    /// # Errors
+    ///
+    /// When the database does not take the deadline.
+    pub fn until(&mut self, deadline: Option<Instant>) -> Result<(), Error> {
+        self.codec.deadline = deadline;
+        self.session.until(deadline).map_err(|fault| fault.at(self.place.clone()))
+    }
+
+    /// A number that is another one once something was written to the history. Those of two readers say nothing about each other.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn revision(&mut self) -> Result<i64, Error> {
+        self.at_once(|db, _, _| db.revision())
+    }
+
+    /// From now on, records and versions are read without what the mask takes out.
+    pub fn mask(&mut self, mask: Arc<dyn Mask>) {
+        self.lens.mask = Some(mask);
+    }
+
+    /// Asks several questions at one moment of the history.
+    fn at_once<T>(&mut self, ask: impl FnOnce(Db<'_>, &mut Codec, &Lens) -> Outcome<T>) -> Result<T, Error> {
+        let answer = self.session.db().reading(|db| ask(db, &mut self.codec, &self.lens));
+        answer.map_err(|fault| fault.at(self.place.clone()))
+    }
+
+    /// The cluster that this is the history of.
+    ///
+    /// # Errors
+    ///
+    /// As each method here: when the file cannot be read, or is damaged.
+    pub fn cluster(&mut self) -> Result<Cluster, Error> {
+        self.at_once(|db, _, _| db.cluster())
+    }
+
+    /// Changes, and gaps if they are asked for.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn records(&mut self, filter: &Filter, page: &Page) -> Result<Records, Error> {
+        self.at_once(|db, codec, lens| read::records(db, codec, lens, filter, page))
+    }
+
+    /// The records that a sink has not taken yet, the oldest first: at most this many.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such sink, the file cannot be read, or is damaged.
+    pub fn pending(&mut self, sink: &str, limit: usize) -> Result<Records, Error> {
+        self.at_once(|db, codec, lens| {
+            let sinks = read::sinks(db)?;
+            let found = sinks.iter().find(|it| it.name == sink);
+            let found = found.ok_or_else(|| Fault::NotFound(format!("sink {sink}")))?;
+            let filter = Filter { gaps: true, ..Filter::default() };
+            let page = Page::oldest(limit).after(found.position);
+            read::records(db, codec, lens, &filter, &page)
+        })
+    }
+
+    /// The gaps in a time and scope, the oldest first.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn gaps(
+        &mut self,
+        scope: &Scope,
+        from: Option<Timestamp>,
+        to: Option<Timestamp>,
+        page: &Page,
+    ) -> Result<Vec<Gap>, Error> {
+        self.at_once(|db, _, lens| {
+            let mut gaps = read::gaps(db, scope, from, to, page, page.limit)?;
+            lens.gaps(&mut gaps);
+            Ok(gaps)
+        })
+    }
+
+    /// The incarnations of a scope, also deleted ones; the latest to change is last. 10,000 at most.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn incarnations(&mut self, scope: &Scope) -> Result<Vec<Incarnation>, Error> {
+        self.at_once(|db, _, _| states::incarnations(db, scope))
+    }
+
+    /// One version of an incarnation; `None` when the history does not have it.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn version(&mut self, incarnation: &Incarnation, at: &At) -> Result<Option<Version>, Error> {
+        self.at_once(|db, codec, lens| states::version(db, codec, lens, incarnation, at))
+    }
+
+    /// The version of a record; `None` when the history does not have it (any more), and for a gap.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn version_of(&mut self, number: Number) -> Result<Option<Version>, Error> {
+        self.at_once(|db, codec, lens| states::numbered(db, codec, lens, number))
+    }
+
+    /// The version of the same object before the one of this record, as far as the history has it.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn version_before(&mut self, number: Number) -> Result<Option<Version>, Error> {
+        self.at_once(|db, codec, lens| states::before(db, codec, lens, number))
+    }
+
+    /// The incarnations of a scope that changed in a time, or whose current state noise has led to then: from `from` on, before
+    /// `to`. The latest to change is last.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn changed(
+        &mut self,
+        scope: &Scope,
+        from: Option<Timestamp>,
+        to: Option<Timestamp>,
+    ) -> Result<Vec<Incarnation>, Error> {
+        self.at_once(|db, _, _| {
+            let filter = Filter { scope: scope.clone(), from, to, ..Filter::default() };
+            states::described(db, &read::changed(db, &filter)?)
+        })
+    }
+
+    /// Visits the versions of an incarnation, the oldest first, until `visit` breaks.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn versions(
+        &mut self,
+        incarnation: &Incarnation,
+        mut visit: impl FnMut(Version) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        self.at_once(|db, codec, lens| states::versions(db, codec, lens, incarnation, &mut visit))
+    }
+
+    /// The objects of a scope at a time, or now, by namespace and name: [`Reader::states`] reads them, some at a time. An object
+    /// that was gone by then costs nothing.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn present(&mut self, scope: &Scope, at: Option<Timestamp>) -> Result<Present, Error> {
+        self.at_once(|db, _, _| states::present(db, scope, at))
+    }
+
+    /// The states of some of these objects, without those that retention has removed since; where they are those of now, also
+    /// without those that were deleted since.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn states(&mut self, present: &Present, some: Range<usize>) -> Result<Vec<Version>, Error> {
+        self.at_once(|db, codec, lens| states::of(db, codec, lens, present, some))
+    }
+
+    /// The states of all objects of a scope at a time, or now, where these are few: all of them are in memory.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn state(&mut self, scope: &Scope, at: Option<Timestamp>) -> Result<Vec<Version>, Error> {
+        self.at_once(|db, codec, lens| {
+            let present = states::present(db, scope, at)?;
+            states::of(db, codec, lens, &present, 0..present.len())
+        })
+    }
+
+    /// The authors of each field of an incarnation, as of its newest version or of the one with this number. `fields_of` lists the fields
+    /// of an object; it leaves out those that have no author, such as `metadata.managedFields`.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn blame(
+        &mut self,
+        incarnation: &Incarnation,
+        until: Option<Number>,
+        fields_of: &dyn Fn(&Value) -> Vec<Field>,
+    ) -> Result<Blame, Error> {
+        let mut blaming = Blaming::new(fields_of);
+        self.versions(incarnation, |version| {
+            if until.is_some_and(|until| version.number > until) {
+                return ControlFlow::Break(());
+            }
+            blaming.version(&version);
+            ControlFlow::Continue(())
+        })?;
+        Ok(blaming.finish(incarnation))
+    }
+
+    /// The ids of records, as the writer that there is now gives them.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn ids(&mut self) -> Result<Ids, Error> {
+        self.at_once(|db, _, _| read::ids(db))
+    }
+
+    /// Up to which resourceVersion the history has each resource (`deployments.apps`).
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn positions(&mut self) -> Result<BTreeMap<String, String>, Error> {
+        self.at_once(|db, _, _| read::positions(db))
+    }
+
+    /// The writer's notes ([`Batch::note`]), by name.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn notes(&mut self) -> Result<BTreeMap<String, String>, Error> {
+        self.at_once(|db, _, _| read::notes(db))
+    }
+
+    /// The prints of hidden values ([`Batch::print`]) with their namespaces, the oldest first.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn prints(&mut self) -> Result<Vec<(String, Vec<u8>)>, Error> {
+        self.at_once(|db, _, _| read::prints(db))
+    }
+
+    /// The names of all objects, namespaces and managers.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn words(&mut self) -> Result<Vec<String>, Error> {
+        self.at_once(|db, _, _| read::words(db))
+    }
+
+    /// The dead letters of a sink.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn dead_letters(&mut self, sink: &str, page: &Page) -> Result<Vec<DeadLetter>, Error> {
+        self.at_once(|db, _, _| read::dead_letters(db, sink, page))
+    }
+
+    /// The sinks, by name.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn sinks(&mut self) -> Result<Vec<Sink>, Error> {
+        self.at_once(|db, _, _| read::sinks(db))
+    }
+
+    /// The kinds that the history has seen, with the plural name of the resource of each.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn kinds(&mut self) -> Result<Vec<(Gvk, String)>, Error> {
+        self.at_once(|db, _, _| read::all_kinds(db))
+    }
+
+    /// The paths at which anything changed.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn paths(&mut self) -> Result<Vec<String>, Error> {
+        self.at_once(|db, _, _| read::all_paths(db))
+    }
+
+    /// The number and the time of the last record; `None` in an empty history.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn last(&mut self) -> Result<Option<(Number, Timestamp)>, Error> {
+        self.at_once(|db, _, _| read::last(db))
+    }
+
+    /// Since when the history knows everything that it was given: everything that was removed is older. `None` in an empty history.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn complete_since(&mut self) -> Result<Option<Timestamp>, Error> {
+        self.at_once(|db, _, _| read::complete_since(db))
+    }
+
+    /// Since when the history has all Events, where some of them were removed before the changes of their time.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn events_since(&mut self) -> Result<Option<Timestamp>, Error> {
+        self.at_once(|db, _, _| read::events_since(db))
+    }
+
+    /// The plan of a run of [`History::retain`]: the records that `retention` does not keep, but no more than those of
+    /// the oldest day, as recorded. A clock that jumps ahead removes no more.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn plan(&mut self, retention: &Retention, now: Timestamp) -> Result<Plan, Error> {
+        self.at_once(|db, _, _| retain::plan(db, retention, now))
+    }
+
+    /// The size of the file, and of the log beside it.
+    pub fn bytes(path: &Path) -> u64 {
+        let files = [path.to_owned(), schema::beside(path, "-wal")];
+        files.iter().filter_map(|file| Some(file.metadata().ok()?.len())).sum()
+    }
+
+    /// How much happened between each two of these times, of what the filter takes. The filter's own times do not count, nor do gaps and
+    /// Events. The latest 20,000 changes are counted one by one ([`Survey::counted_since`]).
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn survey(&mut self, filter: &Filter, times: &[Timestamp]) -> Result<Survey, Error> {
+        self.at_once(|db, _, _| survey::survey(db, filter, times))
+    }
+
+    /// How much is in the history.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn size(&mut self) -> Result<Size, Error> {
+        let Session::File { path, .. } = &self.session;
+        let bytes = Self::bytes(path);
+        self.at_once(|db, _, _| read::size(db, bytes))
+    }
+
+    /// How many records come after this one.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn count_after(&mut self, number: Number) -> Result<u64, Error> {
+        self.at_once(|db, _, _| read::count_after(db, number))
+    }
+
+    /// Reads everything, and compares it with its checksums and indexes. Takes about as long as writing it did.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read. Damaged content is no error: it is in the result.
+    pub fn check(&mut self) -> Result<Checked, Error> {
+        self.at_once(|db, codec, _| verify::check(db, codec))
+    }
+
+    /// Copies everything that is committed into a new file, while others read and write.
+    ///
+    /// # Errors
+    ///
+    /// When the new file exists, or cannot be written.
+    pub fn back_up(&mut self, to: impl AsRef<Path>) -> Result<(), Error> {
+        let to = to.as_ref();
+        if to.exists() {
+            return Err(Error::Io { place: to.into(), source: "the file exists already".into() });
+        }
+        let Session::File { connection, .. } = &self.session;
+        schema::back_up(connection, to, &mut |_| {}).map_err(|error| Fault::from(error).at(to))
+    }
+
+    /// The first number that a record of this time or later may have.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn first_since(&mut self, time: Timestamp) -> Result<Number, Error> {
+        self.at_once(|db, _, _| times::first_since(db, time))
+    }
+
+    /// The time of the last version up to a number; `None` before the first one.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn time_of(&mut self, number: Number) -> Result<Option<Timestamp>, Error> {
+        self.at_once(|db, _, _| times::time_of(db, number))
+    }
+
+    /// The object with this uid in a namespace, or in none, then its controller, and so on upwards: those that were known by this
+    /// record. Of a controller that was not, the uid follows.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn lineage(
+        &mut self,
+        uid: &str,
+        namespace: Option<&str>,
+        by: Number,
+    ) -> Result<(Vec<ObjectId>, Option<String>), Error> {
+        self.at_once(|db, _, _| stories::lineage(db, uid, namespace, by))
+    }
+
+    /// The objects that this one controls, or has controlled, by kind and name: at most this many.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn controlled(&mut self, by: &ObjectId, most: usize) -> Result<Vec<Incarnation>, Error> {
+        self.at_once(|db, _, _| stories::controlled(db, by, most))
+    }
+
+    /// The version of the fold that has stored stories here, and the record that it has come to.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn folded(&mut self) -> Result<(u32, Number), Error> {
+        self.at_once(|db, _, _| stories::place(db))
+    }
+
+    /// The stories that may go on, the oldest first.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn open_stories(&mut self) -> Result<Vec<StoredStory>, Error> {
+        self.at_once(|db, _, _| stories::open(db))
+    }
+
+    /// One story.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn story(&mut self, id: Number) -> Result<Option<StoredStory>, Error> {
+        self.at_once(|db, _, _| stories::one(db, id))
+    }
+
+    /// Which of these records belong to a story, and to which.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn members(&mut self, of: RangeInclusive<Number>) -> Result<BTreeMap<Number, Number>, Error> {
+        self.at_once(|db, _, _| stories::members(db, of))
+    }
+
+    /// The records of a story, the oldest first.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn members_of(&mut self, story: Number) -> Result<Vec<Number>, Error> {
+        self.at_once(|db, _, _| stories::members_of(db, story))
+    }
+
+    /// From now on, the reader knows of no objects but those of a sight: neither of them nor of what happened to them, and not how many
+    /// there are. `None` ends that. Names of namespaces and managers are found by those who know them; the number and the time of the last
+    /// record are known to all.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn limit(&mut self, sight: Option<&Sight>) -> Result<(), Error> {
+        let (codec, made) = (&mut self.codec, &mut self.made);
+        let mut tenancies = Tenancies { codec, made, since: HashMap::new() };
+        let limited = self.session.db().limiting(|db| sight::limit(db, &mut tenancies, sight));
+        self.lens.is_limited = sight.is_some();
+        limited.map_err(|fault| fault.at(self.place.clone()))
+    }
+
+    /// The resources of the history, each with the namespaces of its objects; without one for those outside of namespaces.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn places(&mut self) -> Result<BTreeMap<KindName, BTreeSet<Option<String>>>, Error> {
+        self.at_once(|db, _, _| sight::places(db))
+    }
+
+    /// Whether the reader knows a part of the history alone.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read.
+    pub fn is_limited(&mut self) -> Result<bool, Error> {
+        self.at_once(|db, _, _| sight::is_limited(db))
+    }
+
+    /// Whether none of these records is of an object beyond the sight. Of a record that was removed nobody knows that any more.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn sees(&mut self, numbers: impl IntoIterator<Item = Number>) -> Result<bool, Error> {
+        self.at_once(|db, _, _| sight::sees(db, numbers))
+    }
+}
+
+impl fmt::Debug for Reader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Reader({})", self.place)
+    }
+}
