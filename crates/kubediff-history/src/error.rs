@@ -13,6 +13,12 @@ impl fmt::Display for Place {
     }
 }
 
+impl From<String> for Place {
+    fn from(place: String) -> Self {
+        Self(place.into())
+    }
+}
+
 impl From<&Path> for Place {
     fn from(path: &Path) -> Self {
         Self(path.display().to_string().into())
@@ -122,6 +128,75 @@ pub enum Error {
         /// The damage.
         what: String,
     },
+    /// The database cannot be reached, or refuses for now. Whether the last batch was stored is not known: committed again, it is stored
+    /// once.
+    #[error("the history {place} cannot be reached")]
+    Unreachable {
+        /// The history.
+        place: Place,
+        /// Why.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The database refuses this login.
+    #[error(
+        "the history {place} refuses this login; look at its password, and at its roles (`GRANT kubediff_writer TO ...`)"
+    )]
+    Denied {
+        /// The history.
+        place: Place,
+        /// Why.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// Another process has the term, and writes. Nothing was stored, and nothing will be.
+    #[error("another process writes to the history {place} now; this one has lost its term")]
+    Fenced {
+        /// The history.
+        place: Place,
+    },
+    /// Another process has the term, and this one cannot claim it.
+    #[error(
+        "the history {place} is in use: {holder} writes to it; end that one, or wait until its term is over"
+    )]
+    Held {
+        /// The history.
+        place: Place,
+        /// The other process.
+        holder: String,
+    },
+    /// Another cluster in the same database has the name of this one.
+    #[error(
+        "in the history {place} the cluster with uid {uid} has the name of this one; choose another `cluster`"
+    )]
+    NameTaken {
+        /// The history.
+        place: Place,
+        /// The other cluster's uid.
+        uid: String,
+    },
+    /// The database has no tables of histories.
+    #[error("{place} has no history; make one with `kubediff history migrate {place}`")]
+    NoTables {
+        /// The database.
+        place: Place,
+    },
+    /// The database has the histories of several clusters, or none of this name.
+    #[error("{place} has the histories of {}; choose one with --cluster", known.join(", "))]
+    WhichCluster {
+        /// The database.
+        place: Place,
+        /// Their names.
+        known: Vec<String>,
+    },
+    /// The address of a database is none.
+    #[error("{place} is no address of a history: {what}")]
+    Address {
+        /// The address, without its password.
+        place: Place,
+        /// Why.
+        what: String,
+    },
     /// The caller's data cannot be stored.
     #[error("an observation cannot be stored: {0}")]
     Invalid(&'static str),
@@ -156,6 +231,6 @@ impl Error {
 
     /// Whether the same may succeed later: there was no room, or another program has the file.
     pub fn is_passing(&self) -> bool {
-        self.is_full() || matches!(self, Self::Busy { .. })
+        self.is_full() || matches!(self, Self::Busy { .. } | Self::Unreachable { .. })
     }
 }

@@ -49,8 +49,12 @@ mod blame;
 mod body;
 mod error;
 mod filter;
+mod history;
+mod location;
 mod mask;
 mod places;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod reader;
 mod record;
 mod report;
@@ -65,8 +69,12 @@ pub use blame::{Blame, Field, FieldBlame};
 pub use body::Body;
 pub use error::{Error, Place};
 pub use filter::{At, Filter, KindName, Order, Page, Scope};
+pub use history::History;
+pub use location::Location;
 pub use mask::{Details, Mask};
 pub use places::Places;
+#[cfg(feature = "postgres")]
+pub use postgres::{Address, migrate_database};
 pub use reader::Reader;
 pub use record::{
     ChangeRecord, Event, Gap, Gvk, Incarnation, Manager, Number, ObjectId, Origin, Record, Scrubbed, Verb,
@@ -77,6 +85,5 @@ pub use report::{
     Settled, Sink, Size,
 };
 pub use sight::{Right, Sight};
-pub use sqlite::History;
 pub use story::{Folded, StoredStory};
 pub use survey::{Counts, Survey};

@@ -14,7 +14,12 @@ use serde_json::Value;
 use crate::blame::{Blame, Blaming, Field};
 use crate::error::{Error, Place};
 use crate::filter::{At, Filter, KindName, Page, Scope};
+use crate::location::Location;
 use crate::mask::Mask;
+#[cfg(feature = "postgres")]
+use crate::postgres::session::{Log, Role};
+#[cfg(feature = "postgres")]
+use crate::postgres::{self, Address};
 use crate::record::{Gap, Gvk, Incarnation, Number, ObjectId, Version};
 use crate::report::{Checked, Cluster, DeadLetter, Ids, Plan, Present, Records, Retention, Sink, Size};
 use crate::sight::Sight;
@@ -43,13 +48,20 @@ const STEPS: i32 = 10_000;
 
 /// A connection for reading.
 enum Session {
-    File { path: PathBuf, connection: Connection },
+    File {
+        path: PathBuf,
+        connection: Connection,
+    },
+    #[cfg(feature = "postgres")]
+    Postgres(postgres::session::Session),
 }
 
 impl Session {
     fn db(&self) -> Db<'_> {
         match self {
             Self::File { connection, .. } => Db::Sqlite(connection),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(session) => Db::Postgres(session),
         }
     }
 
@@ -59,6 +71,11 @@ impl Session {
             Self::File { connection, .. } => {
                 let is_late = deadline.map(|deadline| move || Instant::now() >= deadline);
                 Ok(connection.progress_handler(STEPS, is_late)?)
+            }
+            #[cfg(feature = "postgres")]
+            Self::Postgres(session) => {
+                session.until(deadline);
+                Ok(())
             }
         }
     }
@@ -74,6 +91,48 @@ impl Reader {
         let path = path.as_ref();
         let session = Session::File { path: path.to_owned(), connection: schema::open_for_reading(path)? };
         Self::new(path.into(), session)
+    }
+
+    /// Opens the history at a location. In a database with several, it is that of the cluster with this name or uid.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::open`]; in a database also [`Error::WhichCluster`], [`Error::NoTables`], [`Error::Denied`] and [`Error::Unreachable`].
+    #[cfg_attr(not(feature = "postgres"), expect(unused_variables, reason = "a file has one cluster"))]
+    pub fn at(location: &Location, cluster: Option<&str>) -> Result<Self, Error> {
+        match location {
+            Location::File(path) => Self::open(path),
+            #[cfg(feature = "postgres")]
+            Location::Database(address) => Self::of_database(address, |logs| match (cluster, logs) {
+                (None, [log]) => Some(log.clone()),
+                (None, _) => None,
+                (Some(wanted), logs) => {
+                    let is_it =
+                        |log: &&Log| log.cluster.name.as_deref() == Some(wanted) || log.cluster.uid == wanted;
+                    logs.iter().find(is_it).cloned()
+                }
+            }),
+        }
+    }
+
+    /// Opens the history with this id.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn of_log(address: &Address, id: &str) -> Result<Self, Error> {
+        Self::of_database(address, |logs| logs.iter().find(|log| log.id == id).cloned())
+    }
+
+    #[cfg(feature = "postgres")]
+    fn of_database(address: &Address, choose: impl FnOnce(&[Log]) -> Option<Log>) -> Result<Self, Error> {
+        let failed = |fault: Fault| fault.at(address.place());
+        let link = postgres::connect(address, Role::Reader)?;
+        let logs = postgres::logs(&link).map_err(failed)?;
+        let Some(log) = choose(&logs) else {
+            let name = |log: Log| log.cluster.name.unwrap_or(log.cluster.uid);
+            let known = logs.into_iter().map(name).collect();
+            return Err(Error::WhichCluster { place: address.place(), known });
+        };
+        let session = postgres::session::Session::of(link, log).map_err(failed)?;
+        Self::new(address.place(), Session::Postgres(session))
     }
 
     fn new(place: Place, session: Session) -> Result<Self, Error> {
@@ -432,8 +491,13 @@ impl Reader {
     ///
     /// When the file cannot be read, or is damaged.
     pub fn size(&mut self) -> Result<Size, Error> {
-        let Session::File { path, .. } = &self.session;
-        let bytes = Self::bytes(path);
+        let bytes = match &self.session {
+            Session::File { path, .. } => Self::bytes(path),
+            #[cfg(feature = "postgres")]
+            Session::Postgres(session) => {
+                session.used_bytes().map_err(|fault| fault.at(self.place.clone()))?
+            }
+        };
         self.at_once(|db, _, _| read::size(db, bytes))
     }
 
@@ -465,8 +529,16 @@ impl Reader {
         if to.exists() {
             return Err(Error::Io { place: to.into(), source: "the file exists already".into() });
         }
-        let Session::File { connection, .. } = &self.session;
-        schema::back_up(connection, to, &mut |_| {}).map_err(|error| Fault::from(error).at(to))
+        match &self.session {
+            Session::File { connection, .. } => {
+                schema::back_up(connection, to, &mut |_| {}).map_err(|error| Fault::from(error).at(to))
+            }
+            #[cfg(feature = "postgres")]
+            Session::Postgres(_) => Err(Error::Io {
+                place: self.place.clone(),
+                source: "a database is backed up with `pg_dump`".into(),
+            }),
+        }
     }
 
     /// The first number that a record of this time or later may have.

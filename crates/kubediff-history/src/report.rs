@@ -20,6 +20,8 @@ pub struct Settings {
     /// The most bytes that the file may have: beyond it, commits fail as on a full disk. The log beside it (`-wal`) is
     /// not counted.
     pub most_bytes: Option<u64>,
+    /// The name of this process for others, who wait for its term in a database: the same name may claim the term at once.
+    pub holder: Option<String>,
 }
 
 /// The ids of records: no id is given twice, also after a lost file or a restored backup.

@@ -2,6 +2,7 @@
 
 mod candidates;
 mod chosen;
+pub(crate) mod clock;
 pub(crate) mod codec;
 pub(crate) mod conditions;
 pub(crate) mod db;

@@ -186,7 +186,7 @@ async fn serve(
     };
     let name = config.cluster.clone().or_else(|| follow.context().map(str::to_owned));
     let identity = Identity { uid, name: name.clone() };
-    let settings = Settings { most_bytes: None };
+    let settings = Settings::default();
     migrate(&path, &identity, endpoint).await?;
     let history = SharedHistory::open(&path, &identity, &settings)?;
     let page = match &config.web {

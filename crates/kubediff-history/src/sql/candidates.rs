@@ -4,14 +4,19 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use super::chosen::Chosen;
+use super::conditions::in_list;
 use super::db::{Db, values};
 use super::fault::Outcome;
 use super::names::{self, Table};
-use super::times::Span;
+use super::times::{Span, meta};
 use crate::filter::{Filter, Order};
 
 /// This many versions of each name are looked up at once.
 const PART: usize = 500;
+
+/// The numbers in which tags are looked for at first, and at most at once.
+const FIRST_WINDOW: i64 = 4_096;
+const LAST_WINDOW: i64 = 1 << 20;
 
 /// The names that a filter asks for, by their numbers.
 pub(crate) struct Candidates {
@@ -69,6 +74,9 @@ impl Candidates {
         after: i64,
         span: &Span,
     ) -> Outcome<(Vec<i64>, Option<i64>)> {
+        if !db.is_file() {
+            return self.tagged(db, order, after, span);
+        }
         let (table, column) = self.index;
         let (compare, until, direction) = match order {
             Order::NewestFirst => ("<", format!(">= {}", span.from), "DESC"),
@@ -109,13 +117,58 @@ impl Candidates {
         Ok((numbers, end))
     }
 
+    /// The same by tags: in a window of numbers, which grows as long as it has few.
+    fn tagged(&self, db: Db<'_>, order: Order, after: i64, span: &Span) -> Outcome<(Vec<i64>, Option<i64>)> {
+        let end = meta(db, "next")?;
+        let (mut from, mut to) = (span.from.max(1), span.to.min(end));
+        match order {
+            Order::NewestFirst => to = to.min(after),
+            Order::OldestFirst => from = from.max(after.saturating_add(1)),
+        }
+        let places = self.namespaces.as_ref().map(|ids| format!(" AND namespace{}", in_list(ids)));
+        let places = places.unwrap_or_default();
+        let mut window = FIRST_WINDOW;
+        let mut numbers = Vec::new();
+        while from < to && numbers.len() < PART {
+            let (low, high) = match order {
+                Order::NewestFirst => (from.max(to - window), to),
+                Order::OldestFirst => (from, to.min(from + window)),
+            };
+            let sql = match places.is_empty() {
+                true => "SELECT tagged FROM tagged(?1::text::int[], ?2, ?3)".to_owned(),
+                false => format!(
+                    "SELECT number FROM versions WHERE number IN (SELECT tagged FROM tagged(?1::text::int[], ?2, ?3)){places}"
+                ),
+            };
+            let ids = format!("{{{}}}", list(&self.ids));
+            numbers.extend(db.all(&sql, values![ids, low, high], |row| row.get::<i64>(0))?);
+            match order {
+                Order::NewestFirst => to = low,
+                Order::OldestFirst => from = high,
+            }
+            window = (window * 2).min(LAST_WINDOW);
+        }
+        numbers.sort_unstable();
+        let next = match order {
+            Order::NewestFirst => to,
+            Order::OldestFirst => from - 1,
+        };
+        Ok((numbers, (from < to).then_some(next)))
+    }
+
     /// The condition for a version `v`.
-    pub(crate) fn condition(&self) -> String {
+    pub(crate) fn condition(&self, db: Db<'_>) -> String {
         let (table, column) = self.index;
-        let ids: Vec<String> = self.ids.iter().map(i64::to_string).collect();
-        let ids = ids.join(",");
+        let ids = list(&self.ids);
+        if !db.is_file() {
+            return format!("v.tags && '{{{ids}}}'::int[]");
+        }
         format!("EXISTS (SELECT 1 FROM {table} i WHERE i.{column} IN ({ids}) AND i.number = v.number)")
     }
+}
+
+fn list(ids: &[i64]) -> String {
+    ids.iter().map(i64::to_string).collect::<Vec<_>>().join(",")
 }
 
 /// The managers whose names match a pattern.

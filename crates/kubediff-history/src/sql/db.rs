@@ -5,10 +5,12 @@
 
 use std::ops::ControlFlow;
 
-use rusqlite::types::{FromSql, ToSqlOutput, ValueRef};
+use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, Transaction, TransactionBehavior, params_from_iter};
 
 use super::fault::{Fault, Outcome};
+#[cfg(feature = "postgres")]
+use crate::postgres::session::{Integer, Session};
 use crate::report::Cluster;
 use crate::sqlite::schema;
 
@@ -16,6 +18,8 @@ use crate::sqlite::schema;
 #[derive(Clone, Copy)]
 pub(crate) enum Db<'a> {
     Sqlite(&'a Connection),
+    #[cfg(feature = "postgres")]
+    Postgres(&'a Session),
 }
 
 /// A parameter of a statement.
@@ -24,22 +28,60 @@ pub(crate) enum Value {
     Integer(Option<i64>),
     Text(Option<String>),
     Bytes(Vec<u8>),
+    /// Columns of many rows, for PostgreSQL.
+    #[cfg(feature = "postgres")]
+    Integers(Vec<Option<i64>>),
+    #[cfg(feature = "postgres")]
+    Texts(Vec<Option<String>>),
+    #[cfg(feature = "postgres")]
+    Blobs(Vec<Option<Vec<u8>>>),
 }
 
 /// A row of a result.
 pub(crate) enum Row<'a> {
     Sqlite(&'a rusqlite::Row<'a>),
+    #[cfg(feature = "postgres")]
+    Postgres(&'a tokio_postgres::Row),
 }
 
 /// The type of a column.
-pub(crate) trait Column: FromSql {}
+pub(crate) trait Column: Sized {
+    /// Reads it.
+    fn read(row: &Row<'_>, at: usize) -> Outcome<Self>;
+}
 
-impl Column for i64 {}
-impl Column for Option<i64> {}
-impl Column for String {}
-impl Column for Option<String> {}
-impl Column for Vec<u8> {}
-impl Column for bool {}
+/// A column that each database reads by itself.
+macro_rules! column {
+    ($($type:ty),*) => { $(
+        impl Column for $type {
+            fn read(row: &Row<'_>, at: usize) -> Outcome<Self> {
+                match row {
+                    Row::Sqlite(row) => Ok(row.get(at)?),
+                    #[cfg(feature = "postgres")]
+                    Row::Postgres(row) => Ok(row.try_get(at)?),
+                }
+            }
+        }
+    )* };
+}
+
+column!(String, Option<String>, Vec<u8>, bool);
+
+impl Column for Option<i64> {
+    fn read(row: &Row<'_>, at: usize) -> Outcome<Self> {
+        match row {
+            Row::Sqlite(row) => Ok(row.get(at)?),
+            #[cfg(feature = "postgres")]
+            Row::Postgres(row) => Ok(row.try_get::<_, Option<Integer>>(at)?.map(|Integer(number)| number)),
+        }
+    }
+}
+
+impl Column for i64 {
+    fn read(row: &Row<'_>, at: usize) -> Outcome<Self> {
+        row.get::<Option<i64>>(at)?.ok_or_else(|| Fault::damaged("a number is missing"))
+    }
+}
 
 /// The parameters of a statement, in order.
 macro_rules! values {
@@ -61,6 +103,15 @@ impl<'a> Db<'a> {
                 let mut rows = statement.query(params_from_iter(values))?;
                 while let Some(row) = rows.next()? {
                     if visit(&Row::Sqlite(row))?.is_break() {
+                        break;
+                    }
+                }
+                Ok(())
+            }
+            #[cfg(feature = "postgres")]
+            Self::Postgres(session) => {
+                for row in session.ask(sql, values)?.rows {
+                    if visit(&Row::Postgres(&row))?.is_break() {
                         break;
                     }
                 }
@@ -112,6 +163,8 @@ impl<'a> Db<'a> {
                 let mut statement = connection.prepare_cached(sql)?;
                 Ok(statement.execute(params_from_iter(values))? as u64)
             }
+            #[cfg(feature = "postgres")]
+            Self::Postgres(session) => Ok(session.ask(sql, values)?.changed),
         }
     }
 
@@ -119,6 +172,8 @@ impl<'a> Db<'a> {
     pub(crate) fn statements(self, sql: &str) -> Outcome<()> {
         match self {
             Self::Sqlite(connection) => Ok(connection.execute_batch(sql)?),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(session) => session.statements(sql),
         }
     }
 
@@ -126,6 +181,8 @@ impl<'a> Db<'a> {
     pub(crate) fn cluster(self) -> Outcome<Cluster> {
         match self {
             Self::Sqlite(connection) => schema::cluster_of(connection),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(session) => Ok(session.cluster.clone()),
         }
     }
 
@@ -135,6 +192,8 @@ impl<'a> Db<'a> {
             Self::Sqlite(connection) => {
                 Ok(connection.pragma_query_value(None, "data_version", |row| row.get(0))?)
             }
+            #[cfg(feature = "postgres")]
+            Self::Postgres(session) => session.revision(),
         }
     }
 
@@ -142,6 +201,38 @@ impl<'a> Db<'a> {
     pub(crate) fn has_views(self) -> &'static str {
         match self {
             Self::Sqlite(_) => "SELECT EXISTS (SELECT 1 FROM temp.sqlite_schema WHERE name = 'objects')",
+            #[cfg(feature = "postgres")]
+            Self::Postgres(_) => {
+                "SELECT EXISTS (SELECT 1 FROM pg_class WHERE relname = 'objects' AND relnamespace = pg_my_temp_schema())"
+            }
+        }
+    }
+
+    /// Gives back the room of what retention has removed, as far as that is free.
+    pub(crate) fn reclaim(self) -> Outcome<()> {
+        match self {
+            // It is used again.
+            Self::Sqlite(_) => Ok(()),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(_) => self.all("SELECT drop_days()", &[], |_| Ok(())).map(drop),
+        }
+    }
+
+    /// Empties the log beside a file. Returns whether nothing is left in it.
+    pub(crate) fn empty_log(self) -> Outcome<bool> {
+        match self {
+            Self::Sqlite(_) => Ok(self.one::<i64>("PRAGMA wal_checkpoint(truncate)", &[])? == 0),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(_) => Ok(true),
+        }
+    }
+
+    /// Gives up the memory of pages.
+    pub(crate) fn shrink(self) -> Outcome<()> {
+        match self {
+            Self::Sqlite(_) => self.statements("PRAGMA shrink_memory"),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(_) => Ok(()),
         }
     }
 
@@ -152,13 +243,32 @@ impl<'a> Db<'a> {
                 let of = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, u64>(0));
                 Ok((of("page_count")? - of("freelist_count")?) * of("page_size")?)
             }
+            #[cfg(feature = "postgres")]
+            Self::Postgres(session) => session.used_bytes(),
         }
     }
 
     /// What the database itself finds wrong with its files.
     pub(crate) fn unsound(self) -> Outcome<Vec<String>> {
+        if !self.is_file() {
+            return Ok(Vec::new());
+        }
         let lines = self.all("PRAGMA integrity_check(100)", &[], |row| row.get::<String>(0))?;
         Ok(lines.into_iter().filter(|line| line != "ok").map(|line| format!("SQLite: {line}")).collect())
+    }
+
+    /// Whether it is a file. A database has no tables of its own for what has a name or path: its versions have tags.
+    pub(crate) fn is_file(self) -> bool {
+        matches!(self, Self::Sqlite(_))
+    }
+
+    /// The id of the history, as 32 digits.
+    pub(crate) fn log(self) -> Outcome<String> {
+        match self {
+            Self::Sqlite(_) => self.one("SELECT value FROM meta WHERE name = 'log'", &[]),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(session) => Ok(session.id.replace('-', "")),
+        }
     }
 
     /// Makes temporary views and tables, or changes them, all of it or nothing.
@@ -172,6 +282,8 @@ impl<'a> Db<'a> {
                 transaction.commit()?;
                 Ok(changed)
             }
+            #[cfg(feature = "postgres")]
+            Self::Postgres(session) => session.transaction("BEGIN", || change(self)),
         }
     }
 
@@ -182,6 +294,8 @@ impl<'a> Db<'a> {
                 let _transaction = connection.unchecked_transaction()?;
                 ask(self)
             }
+            #[cfg(feature = "postgres")]
+            Self::Postgres(session) => session.reading(|| ask(self)),
         }
     }
 
@@ -196,6 +310,8 @@ impl<'a> Db<'a> {
                 transaction.commit()?;
                 Ok(written)
             }
+            #[cfg(feature = "postgres")]
+            Self::Postgres(session) => session.writing(|| write(self)),
         }
     }
 }
@@ -203,9 +319,7 @@ impl<'a> Db<'a> {
 impl Row<'_> {
     /// A column.
     pub(crate) fn get<T: Column>(&self, at: usize) -> Outcome<T> {
-        match self {
-            Self::Sqlite(row) => Ok(row.get(at)?),
-        }
+        T::read(self, at)
     }
 
     /// A number that cannot be negative.
@@ -221,6 +335,8 @@ impl rusqlite::ToSql for Value {
             Self::Integer(number) => number.map_or(ValueRef::Null, ValueRef::Integer),
             Self::Text(text) => text.as_ref().map_or(ValueRef::Null, |text| ValueRef::Text(text.as_bytes())),
             Self::Bytes(bytes) => ValueRef::Blob(bytes),
+            #[cfg(feature = "postgres")]
+            Self::Integers(_) | Self::Texts(_) | Self::Blobs(_) => ValueRef::Null,
         }))
     }
 }

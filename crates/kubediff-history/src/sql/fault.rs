@@ -9,6 +9,13 @@ pub(crate) type Outcome<T> = Result<T, Fault>;
 #[derive(Debug)]
 pub(crate) enum Fault {
     Sql(rusqlite::Error),
+    #[cfg(feature = "postgres")]
+    Postgres(tokio_postgres::Error),
+    /// The connection has ended.
+    #[cfg(feature = "postgres")]
+    Closed,
+    #[cfg(feature = "postgres")]
+    Io(Box<dyn std::error::Error + Send + Sync>),
     Damaged(String),
     Invalid(&'static str),
     NotFound(String),
@@ -19,6 +26,18 @@ pub(crate) enum Fault {
 impl Fault {
     pub(crate) fn damaged(what: impl Into<String>) -> Self {
         Self::Damaged(what.into())
+    }
+
+    /// Whether nobody knows if the last statement was executed.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn is_unanswered(&self) -> bool {
+        match self {
+            Self::Closed => true,
+            Self::Postgres(error) => error
+                .code()
+                .is_none_or(|code| ["08", "57P", "40003"].iter().any(|class| code.code().starts_with(class))),
+            _ => false,
+        }
     }
 
     pub(crate) fn at(self, place: impl Into<Place>) -> Error {
@@ -37,12 +56,52 @@ impl Fault {
                 Some((rusqlite::ErrorCode::OperationInterrupted, _)) => Error::Late,
                 _ => Error::Io { place, source: error.into() },
             },
+            #[cfg(feature = "postgres")]
+            Self::Postgres(error) => postgres(error, place),
+            #[cfg(feature = "postgres")]
+            Self::Closed => Error::Unreachable { place, source: "the connection has ended".into() },
+            #[cfg(feature = "postgres")]
+            Self::Io(source) => Error::Io { place, source },
             Self::Damaged(what) => Error::Damaged { place, what },
             Self::Zstd(error) => Error::Damaged { place, what: error.to_string() },
             Self::Invalid(what) => Error::Invalid(what),
             Self::NotFound(what) => Error::NotFound(what),
             Self::Late => Error::Late,
         }
+    }
+}
+
+/// The classes and codes are of the PostgreSQL documentation, "PostgreSQL Error Codes"; `KD...` are those of the functions in the tables' schema.
+#[cfg(feature = "postgres")]
+fn postgres(error: tokio_postgres::Error, place: Place) -> Error {
+    let Some(of_server) = error.as_db_error() else {
+        return Error::Unreachable { place, source: error.into() };
+    };
+    let found = of_server.message().to_owned();
+    match of_server.code().code() {
+        "53100" => Error::Full { place },
+        "57014" => Error::Late,
+        "55P03" => Error::Busy { place },
+        "KD001" => Error::Fenced { place },
+        "KD003" => Error::Damaged { place, what: found },
+        "KD004" => Error::NameTaken { place, uid: found },
+        "28000" | "28P01" | "3D000" | "42501" | "KD005" => Error::Denied { place, source: error.into() },
+        code if code.starts_with("08")
+            || code.starts_with("57P")
+            || code.starts_with("53")
+            || code.starts_with("40") =>
+        {
+            Error::Unreachable { place, source: error.into() }
+        }
+        code if code.starts_with("XX00") => Error::Damaged { place, what: found },
+        _ => Error::Io { place, source: error.into() },
+    }
+}
+
+#[cfg(feature = "postgres")]
+impl From<tokio_postgres::Error> for Fault {
+    fn from(error: tokio_postgres::Error) -> Self {
+        Self::Postgres(error)
     }
 }
 

@@ -1,5 +1,8 @@
 //! Names that repeat, as numbers.
 
+#[cfg(feature = "postgres")]
+use std::collections::BTreeSet;
+
 use super::db::{Db, values};
 use super::fault::Outcome;
 use super::recent::Recent;
@@ -75,6 +78,29 @@ impl Names {
         };
         self.remembered(table).insert(name.to_owned(), id, 1);
         Ok(id)
+    }
+
+    /// Whether the number of a name is remembered.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn knows(&mut self, table: Table, name: &str) -> bool {
+        self.remembered(table).get(name).is_some()
+    }
+
+    /// Adds names, and remembers their numbers.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn learn(&mut self, db: Db<'_>, table: Table, names: BTreeSet<String>) -> Outcome<()> {
+        if names.is_empty() {
+            return Ok(());
+        }
+        let names = super::db::Value::Texts(names.into_iter().map(Some).collect());
+        let table_name = table.name();
+        let add = format!("INSERT INTO {table_name} (name) SELECT unnest(?1) ON CONFLICT DO NOTHING");
+        db.run(&add, std::slice::from_ref(&names))?;
+        let of = format!("SELECT id, name FROM {table_name} WHERE name = ANY (?1)");
+        for (id, name) in db.all(&of, &[names], |row| Ok((row.get(0)?, row.get::<String>(1)?)))? {
+            self.remembered(table).insert(name, id, 1);
+        }
+        Ok(())
     }
 
     pub(crate) fn forget_path(&mut self, path: &str) {

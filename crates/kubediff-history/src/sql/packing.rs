@@ -1,12 +1,20 @@
 //! New versions as rows have them: packed as differences or as a whole, with codes and names as numbers.
 
 use std::collections::BTreeSet;
+#[cfg(feature = "postgres")]
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::codec::{Codec, Packed, Purpose};
 use super::db::{Db, values};
+#[cfg(feature = "postgres")]
+use super::fault::Fault;
 use super::fault::Outcome;
 use super::names::{KindId, Names, Table};
+#[cfg(feature = "postgres")]
+use super::recent::Recent;
+#[cfg(feature = "postgres")]
+use crate::postgres::link::Statement;
 use crate::record::{ChangeRecord, Origin, Verb};
 
 /// At most this many versions follow each other as deltas: it bounds the work of reading one.
@@ -20,6 +28,9 @@ pub(crate) const ROW: usize = 200;
 pub(crate) struct Packing {
     pub(crate) names: Names,
     pub(crate) codec: Codec,
+    /// Contents that versions share, where the database is not asked for them.
+    #[cfg(feature = "postgres")]
+    pub(crate) shared: Option<Shared>,
 }
 
 /// The version before, which a new one may be packed against.
@@ -42,7 +53,12 @@ impl Packing {
     pub(crate) fn load(db: Db<'_>) -> Outcome<Self> {
         let mut codec = Codec::new()?;
         codec.prepare(db)?;
-        Ok(Self { names: Names::new(), codec })
+        Ok(Self {
+            names: Names::new(),
+            codec,
+            #[cfg(feature = "postgres")]
+            shared: None,
+        })
     }
 
     /// A delta from the version before, or a full version where that is shorter, or the deltas are many.
@@ -86,7 +102,7 @@ impl Packing {
         kind: i64,
         bytes: &[u8],
     ) -> Outcome<(Option<(i64, usize)>, Packed)> {
-        let part = longest_part(bytes).filter(|part| part.len() >= SHARED_LEAST);
+        let part = longest_part(bytes).filter(|part| part.len() >= SHARED_LEAST && self.shares(db));
         let part = part.and_then(|part| {
             Some((bytes.get(..part.start)?, bytes.get(part.clone())?, bytes.get(part.end..)?))
         });
@@ -100,6 +116,14 @@ impl Packing {
     }
 
     fn share(&mut self, db: Db<'_>, kind: i64, part: &[u8]) -> Outcome<i64> {
+        #[cfg(feature = "postgres")]
+        if let Some(shared) = &mut self.shared {
+            if let Some(id) = shared.known.get(part) {
+                return Ok(*id);
+            }
+            let packed = self.codec.pack(db, kind, Purpose::Body, part)?;
+            return shared.add(part, packed);
+        }
         let crc = crc32fast::hash(part);
         let same = "SELECT id FROM contents WHERE crc = ?1 AND length = ?2";
         for id in db.all(same, values![crc, part.len()], |row| row.get(0))? {
@@ -112,6 +136,14 @@ impl Packing {
         let packed = self.codec.pack(db, kind, Purpose::Body, part)?;
         let sql = "INSERT INTO contents (crc, length, dictionary, frame, uses) VALUES (?1, ?2, ?3, ?4, 1) RETURNING id";
         db.one(sql, values![crc, part.len(), packed.dictionary, packed.frame])
+    }
+
+    /// Whether parts of contents are stored once.
+    fn shares(&self, db: Db<'_>) -> bool {
+        #[cfg(feature = "postgres")]
+        return db.is_file() || self.shared.is_some();
+        #[cfg(not(feature = "postgres"))]
+        db.is_file()
     }
 
     pub(crate) fn index(&mut self, db: Db<'_>, number: i64, change: &ChangeRecord) -> Outcome<()> {
@@ -131,6 +163,69 @@ impl Packing {
             db.run("INSERT INTO version_paths VALUES (?1, ?2)", values![id, number])?;
         }
         Ok(())
+    }
+}
+
+/// The bytes of contents that are remembered, so that they are stored once.
+#[cfg(feature = "postgres")]
+const SHARED: usize = 16 << 20;
+
+/// Contents that versions of a day share, and those of them that are new.
+#[cfg(feature = "postgres")]
+pub(crate) struct Shared {
+    known: Recent<Arc<[u8]>, i64>,
+    /// Number, length, and content.
+    new: Vec<(i64, usize, Packed)>,
+    ids: Range<i64>,
+}
+
+#[cfg(feature = "postgres")]
+impl Default for Shared {
+    fn default() -> Self {
+        Self { known: Recent::new(SHARED), new: Vec::new(), ids: 0..0 }
+    }
+}
+
+#[cfg(feature = "postgres")]
+impl Shared {
+    /// Takes numbers for this many contents.
+    pub(crate) fn reserve(
+        &mut self,
+        count: i64,
+        numbers: impl FnOnce() -> Outcome<Range<i64>>,
+    ) -> Outcome<()> {
+        if self.ids.end - self.ids.start < count {
+            self.ids = numbers()?;
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, part: &[u8], packed: Packed) -> Outcome<i64> {
+        let id = self.ids.next().ok_or_else(|| Fault::damaged("no number for a content"))?;
+        self.known.insert(part.into(), id, part.len());
+        self.new.push((id, part.len(), packed));
+        Ok(id)
+    }
+
+    /// The statement that stores the new ones.
+    pub(crate) fn stored(&mut self, day: i64) -> Option<Statement> {
+        let new = std::mem::take(&mut self.new);
+        if new.is_empty() {
+            return None;
+        }
+        let integers = |column: fn(&(i64, usize, Packed)) -> i64| {
+            super::db::Value::Integers(new.iter().map(|row| Some(column(row))).collect())
+        };
+        let sql = "INSERT INTO contents (day, id, length, dictionary, frame)
+                   SELECT '1970-01-01'::date + $1::int, * FROM unnest($2, $3, $4, $5)";
+        let values = vec![
+            day.into(),
+            integers(|(id, ..)| *id),
+            integers(|(_, length, _)| i64::try_from(*length).unwrap_or(i64::MAX)),
+            integers(|(.., packed)| packed.dictionary),
+            super::db::Value::Blobs(new.iter().map(|(.., packed)| Some(packed.frame.clone())).collect()),
+        ];
+        Some(Statement { sql: sql.to_owned(), values })
     }
 }
 

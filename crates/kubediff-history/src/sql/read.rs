@@ -255,7 +255,7 @@ fn changes(
     let span = Span::of(db, filter.from, filter.to)?.of_page(page);
     let mut conditions = chosen.on_versions(filter, &span, leads.is_some());
     named.iter().for_each(|it| {
-        conditions.and(&it.condition());
+        conditions.and(&it.condition(db));
     });
     let Some(leads) = leads else {
         select(db, codec, lens, &conditions, (page, limit), &mut found)?;
@@ -473,7 +473,7 @@ pub(crate) fn ids(db: Db<'_>) -> Outcome<Ids> {
         let (first, timeline): (i64, i64) = (row.get(0)?, row.get(1)?);
         Ok((number(first), timeline))
     })?;
-    let mut log: String = db.one("SELECT value FROM meta WHERE name = 'log'", &[])?;
+    let mut log = db.log()?;
     for dash in [20, 16, 12, 8] {
         if log.is_char_boundary(dash) {
             log.insert(dash, '-');

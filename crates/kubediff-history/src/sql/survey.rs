@@ -115,7 +115,7 @@ fn counted(db: Db<'_>, filter: &Filter) -> Outcome<Part> {
     let span = Span::of(db, filter.from, filter.to)?;
     let mut conditions = chosen.on_versions(filter, &span, leads.is_some());
     named.iter().for_each(|it| {
-        conditions.and(&it.condition());
+        conditions.and(&it.condition(db));
     });
     let Some(leads) = leads else {
         let are_few = chosen.objects.as_ref().is_some_and(|objects| objects.len() <= FEW);
@@ -161,7 +161,10 @@ fn managers(db: Db<'_>, counted: &[Counted]) -> Outcome<Vec<(String, u64)>> {
         return Ok(Vec::new());
     }
     let names = names(db, "SELECT id, name FROM managers", |row| row.get::<String>(1))?;
-    let sql = "SELECT number FROM version_managers WHERE manager = ?1 AND number >= ?2 AND number <= ?3";
+    let sql = match db.is_file() {
+        true => "SELECT number FROM version_managers WHERE manager = ?1 AND number >= ?2 AND number <= ?3",
+        false => "SELECT tagged FROM tagged(ARRAY[?1::int], ?2, ?3 + 1)",
+    };
     let mut found = Vec::new();
     for (manager, name) in names {
         let mut count = 0;

@@ -58,12 +58,6 @@ const QUERIES: &[(&str, &str)] = &[
          WHERE o.family <> k.family",
     ),
     (
-        "content with a wrong number of uses",
-        "SELECT c.id FROM contents c LEFT JOIN
-         (SELECT content, count(*) AS uses FROM versions WHERE content IS NOT NULL GROUP BY content) v ON v.content = c.id
-         WHERE c.uses <> coalesce(v.uses, 0)",
-    ),
-    (
         "number used twice",
         "SELECT number FROM gaps WHERE number IN (SELECT number FROM versions)
          UNION ALL SELECT number FROM scrubs WHERE number IN (SELECT number FROM versions UNION SELECT number FROM gaps)",
@@ -75,6 +69,16 @@ const QUERIES: &[(&str, &str)] = &[
          UNION ALL SELECT max(position) FROM sinks UNION ALL SELECT value FROM meta WHERE name = 'complete_after') m
          WHERE n >= (SELECT value FROM meta WHERE name = 'next')",
     ),
+];
+
+/// Those of tables that only a file has.
+const OF_FILES: &[(&str, &str)] = &[
+    (
+        "content with a wrong number of uses",
+        "SELECT c.id FROM contents c LEFT JOIN
+         (SELECT content, count(*) AS uses FROM versions WHERE content IS NOT NULL GROUP BY content) v ON v.content = c.id
+         WHERE c.uses <> coalesce(v.uses, 0)",
+    ),
     (
         "manager of no version",
         "SELECT number FROM version_managers WHERE number NOT IN (SELECT number FROM versions)",
@@ -85,7 +89,7 @@ const QUERIES: &[(&str, &str)] = &[
 pub(crate) fn check(db: Db<'_>, codec: &mut Codec) -> Outcome<Checked> {
     let mut check = Check { db, checked: Checked::default(), managers: 0, paths: 0 };
     db.unsound()?.into_iter().for_each(|line| check.problem(line));
-    for (what, sql) in QUERIES {
+    for (what, sql) in QUERIES.iter().chain(OF_FILES.iter().filter(|_| db.is_file())) {
         db.each(sql, &[], |row| {
             check.problem(format!("{what}: {}", row.get::<i64>(0)?));
             Ok(ControlFlow::Continue(()))
@@ -97,7 +101,8 @@ pub(crate) fn check(db: Db<'_>, codec: &mut Codec) -> Outcome<Checked> {
     for object in db.all("SELECT id FROM objects", &[], |row| row.get(0))? {
         check.object(codec, object)?;
     }
-    for (table, wanted) in [("version_managers", check.managers), ("version_paths", check.paths)] {
+    let tables = [("version_managers", check.managers), ("version_paths", check.paths)];
+    for (table, wanted) in tables.into_iter().filter(|_| db.is_file()) {
         let found = count(table)?;
         if found != wanted {
             check.problem(format!("{table} has {found} rows, not {wanted}"));
@@ -216,6 +221,17 @@ impl Check<'_> {
 
     /// Returns how many rows the index should have for this version.
     fn indexed(&mut self, names: &str, one: &str, wanted: &BTreeSet<&str>, number: i64) -> Outcome<i64> {
+        if !self.db.is_file() {
+            let sql = format!(
+                "SELECT count(*) FROM {names} WHERE name = ?2 AND id = ANY (SELECT unnest(tags) FROM versions WHERE number = ?1)"
+            );
+            for name in wanted {
+                if self.db.one::<i64>(&sql, values![number, *name])? != 1 {
+                    self.problem(format!("version {number} is missing in the index of {names}"));
+                }
+            }
+            return Ok(0);
+        }
         let sql = format!(
             "SELECT count(*) FROM version_{names} v JOIN {names} n ON n.id = v.{one} WHERE v.number = ?1 AND n.name = ?2"
         );

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::schema::{FORMAT, STEPS, Step, beside, open};
 use super::*;
-use crate::{ChangeRecord, Ids, ObjectId, Observation, Origin, Verb, What};
+use crate::{ChangeRecord, History, Ids, Number, ObjectId, Observation, Origin, Reader, Verb, What};
 
 fn cluster() -> Cluster {
     Cluster { uid: "cluster-1".to_owned(), name: None }
@@ -41,7 +41,8 @@ fn version_one(path: &Path) {
         DELETE FROM meta WHERE name IN ('ordered_from', 'disordered_until', 'event_bytes', 'events_after');
         DROP TABLE stories; DROP TABLE members; DROP INDEX kinds_by_family; DELETE FROM meta WHERE name IN ('fold_version', 'folded_to');
         DROP TABLE timelines; DROP TABLE prints; DROP TABLE scrubs; DELETE FROM meta WHERE name = 'log'; PRAGMA user_version = 1";
-    history.connection.execute_batch(former).unwrap();
+    drop(history);
+    Connection::open(path).unwrap().execute_batch(former).unwrap();
 }
 
 #[test]

@@ -6,6 +6,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, 
 
 use crate::batch::{Batch, Entry, Observation, What};
 use crate::record::{ChangeRecord, Verb};
+use crate::sql::clock::Time;
 use crate::sql::codec::{MOST_BYTES, Packed, Purpose};
 use crate::sql::db::Db;
 use crate::sql::detail;
@@ -20,18 +21,10 @@ const RECENT: usize = 64 << 20;
 /// The overhead of an object there, in bytes.
 const RECENT_ENTRY: usize = 300;
 
-/// A clock that is set back by more than this is a gap, in microseconds.
-const SET_BACK: i64 = 1_000_000;
-/// A clock that is set back by more than this was wrong before, and not now.
-const WRONG: i64 = 3_600 * 1_000_000;
-
 /// Writes batches, and remembers of the file what that needs. After a failure it is loaded again.
 pub(crate) struct BatchWriter {
     next: i64,
-    /// The time of the last version, or of noise after it.
-    latest: i64,
-    /// Whether the clock is behind it, and that is recorded.
-    is_set_back: bool,
+    time: Time,
     /// The bytes of Events in this batch.
     event_bytes: usize,
     pub(crate) packing: Packing,
@@ -57,9 +50,9 @@ impl BatchWriter {
         let next =
             connection.query_row("SELECT value FROM meta WHERE name = 'next'", [], |row| row.get(0))?;
         let latest = "SELECT observed_at FROM versions ORDER BY number DESC LIMIT 1";
-        let latest = connection.query_row(latest, [], |row| row.get(0)).optional()?.unwrap_or(i64::MIN);
+        let latest = connection.query_row(latest, [], |row| row.get(0)).optional()?;
         let recent = Recent::new(RECENT);
-        Ok(Self { next, latest, is_set_back: false, event_bytes: 0, packing, recent })
+        Ok(Self { next, time: Time::after(latest), event_bytes: 0, packing, recent })
     }
 
     /// The number of the last record.
@@ -139,22 +132,18 @@ impl BatchWriter {
         Ok(())
     }
 
-    /// The time of what was observed at this time: never before the last version, so that each time is a place in the log.
+    /// The time of what was observed at this time.
     fn time(&mut self, connection: &Connection, observed_at: i64) -> Outcome<i64> {
-        let back = self.latest.saturating_sub(observed_at);
-        let is_set_back = back > SET_BACK;
-        if is_set_back && !self.is_set_back {
-            let reason = format!("the clock was set back by {} s", back / 1_000_000);
-            self.gap(connection, (observed_at, self.latest), None, &reason)?;
+        let timed = self.time.of(observed_at);
+        if let Some((time, reason)) = timed.set_back {
+            self.gap(connection, time, None, &reason)?;
         }
-        self.is_set_back = is_set_back && back <= WRONG;
-        if back > WRONG && self.latest > i64::MIN {
+        if let Some(latest) = timed.disordered_until {
             let sql = "UPDATE meta SET value = CASE name WHEN 'ordered_from' THEN ?1 ELSE max(coalesce(value, ?2), ?2) END
                        WHERE name IN ('ordered_from', 'disordered_until')";
-            connection.prepare_cached(sql)?.execute([self.next, self.latest])?;
+            connection.prepare_cached(sql)?.execute([self.next, latest])?;
         }
-        self.latest = if back > WRONG { observed_at } else { observed_at.max(self.latest) };
-        Ok(self.latest)
+        Ok(timed.at)
     }
 
     fn number(&mut self) -> i64 {

@@ -47,7 +47,7 @@ fn assert_whole(path: &Path, last: u64) {
 fn a_full_file_is_an_error_and_keeps_what_it_has() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("history.db");
-    let settings = Settings { most_bytes: Some(1 << 20) };
+    let settings = Settings { most_bytes: Some(1 << 20), ..Settings::default() };
     let mut history = History::open(&path, &cluster(), &settings).unwrap();
     let last = fill(&mut history, 1);
     assert!(last > 500, "{last}");

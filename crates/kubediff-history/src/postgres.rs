@@ -1,0 +1,13 @@
+//! Histories in PostgreSQL: of any number of clusters in one database.
+
+mod address;
+pub(crate) mod link;
+mod rows;
+mod schema;
+pub(crate) mod session;
+mod write;
+
+pub use address::Address;
+pub use schema::migrate as migrate_database;
+pub(crate) use schema::{connect, logs};
+pub(crate) use write::PostgresHistory;

@@ -1,0 +1,209 @@
+//! A connection to PostgreSQL for threads that wait. A thread of its own drives it, so that any thread may ask, one in a runtime too.
+
+use std::sync::Arc;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio_postgres::config::SslMode;
+use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
+use tokio_postgres::{Client, Config, NoTls, Row};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use crate::sql::db::Value;
+use crate::sql::fault::{Fault, Outcome};
+
+/// A statement with its parameters.
+pub(crate) struct Statement {
+    pub(crate) sql: String,
+    pub(crate) values: Vec<Value>,
+}
+
+/// The result of a statement: its rows, and how many it changed.
+#[derive(Default)]
+pub(crate) struct Done {
+    pub(crate) rows: Vec<Row>,
+    pub(crate) changed: u64,
+}
+
+type Answer<T> = Result<T, tokio_postgres::Error>;
+
+enum Command {
+    /// Sends all statements, and then waits for their results: that is one round trip.
+    Run(Vec<Statement>, SyncSender<Answer<Vec<Done>>>),
+    /// Statements without parameters and results.
+    Batch(String, SyncSender<Answer<()>>),
+    /// Runs this statement now and after each such time.
+    Repeat(Duration, String),
+}
+
+/// A connection.
+#[derive(Clone)]
+pub(crate) struct Link {
+    commands: UnboundedSender<Command>,
+}
+
+impl Link {
+    /// Connects.
+    pub(crate) fn connect(config: Config, tls: Option<Arc<rustls::ClientConfig>>) -> Outcome<Self> {
+        let (commands, receiver) = unbounded_channel();
+        let (connected, result) = sync_channel(1);
+        let failed = |_| Fault::damaged("the connection's thread has ended");
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| Fault::Io(error.into()))?;
+        let drive = move || runtime.block_on(drive(config, tls, receiver, connected));
+        thread::Builder::new()
+            .name("postgres".to_owned())
+            .spawn(drive)
+            .map_err(|error| Fault::Io(error.into()))?;
+        result.recv().map_err(failed)??;
+        Ok(Self { commands })
+    }
+
+    /// Runs statements, all of which are sent before the first one is answered. The first error is the result.
+    pub(crate) fn run(&self, statements: Vec<Statement>) -> Outcome<Vec<Done>> {
+        self.ask(|reply| Command::Run(statements, reply))
+    }
+
+    /// Runs one statement.
+    pub(crate) fn run_one(&self, sql: String, values: &[Value]) -> Outcome<Done> {
+        let done = self.run(vec![Statement { sql, values: values.to_vec() }])?;
+        Ok(done.into_iter().next().unwrap_or_default())
+    }
+
+    /// Runs statements without parameters.
+    pub(crate) fn batch(&self, sql: impl Into<String>) -> Outcome<()> {
+        self.ask(|reply| Command::Batch(sql.into(), reply))
+    }
+
+    /// Runs this statement again and again, as long as the connection lives. Its failures have no consequence.
+    pub(crate) fn repeat(&self, every: Duration, sql: String) {
+        // A connection that has ended says so at the next statement.
+        let _ = self.commands.send(Command::Repeat(every, sql));
+    }
+
+    fn ask<T>(&self, command: impl FnOnce(SyncSender<Answer<T>>) -> Command) -> Outcome<T> {
+        let (reply, answer) = sync_channel(1);
+        self.commands.send(command(reply)).map_err(|_| Fault::Closed)?;
+        Ok(answer.recv().map_err(|_| Fault::Closed)??)
+    }
+}
+
+async fn drive(
+    config: Config,
+    tls: Option<Arc<rustls::ClientConfig>>,
+    mut commands: UnboundedReceiver<Command>,
+    connected: SyncSender<Answer<()>>,
+) {
+    let client = match connect(config, tls).await {
+        Ok(client) => client,
+        Err(error) => {
+            // Who asked for it waits.
+            let _ = connected.send(Err(error));
+            return;
+        }
+    };
+    let _ = connected.send(Ok(()));
+    let mut repeat: Option<(tokio::time::Interval, String)> = None;
+    loop {
+        let tick = async {
+            match &mut repeat {
+                Some((interval, _)) => drop(interval.tick().await),
+                None => std::future::pending().await,
+            }
+        };
+        let command = tokio::select! {
+            command = commands.recv() => command,
+            () = tick => {
+                if let Some((_, sql)) = &repeat {
+                    let _ = client.batch_execute(sql).await;
+                }
+                continue;
+            }
+        };
+        match command {
+            None => return,
+            Some(Command::Run(statements, reply)) => {
+                let _ = reply.send(run(&client, &statements).await);
+            }
+            Some(Command::Batch(sql, reply)) => {
+                let _ = reply.send(client.batch_execute(&sql).await);
+            }
+            Some(Command::Repeat(every, sql)) => repeat = Some((tokio::time::interval(every), sql)),
+        }
+    }
+}
+
+/// Connects, and lets the connection go on in the background.
+async fn connect(config: Config, tls: Option<Arc<rustls::ClientConfig>>) -> Answer<Client> {
+    let client = match tls.filter(|_| config.get_ssl_mode() != SslMode::Disable) {
+        Some(tls) => {
+            let (client, connection) = config.connect(MakeRustlsConnect::new((*tls).clone())).await?;
+            // Its error is that of the statements that wait.
+            tokio::spawn(async { drop(connection.await) });
+            client
+        }
+        None => {
+            let (client, connection) = config.connect(NoTls).await?;
+            tokio::spawn(async { drop(connection.await) });
+            client
+        }
+    };
+    Ok(client)
+}
+
+async fn run(client: &Client, statements: &[Statement]) -> Answer<Vec<Done>> {
+    let results = statements.iter().map(|statement| one(client, statement));
+    join_all(results).await.into_iter().collect()
+}
+
+async fn one(client: &Client, Statement { sql, values }: &Statement) -> Answer<Done> {
+    use futures_util::TryStreamExt;
+
+    let values = values.iter().map(|value| (value as &(dyn ToSql + Sync), value.type_()));
+    let rows = client.query_typed_raw(sql, values).await?;
+    futures_util::pin_mut!(rows);
+    let mut found = Vec::new();
+    while let Some(row) = rows.try_next().await? {
+        found.push(row);
+    }
+    Ok(Done { rows: found, changed: rows.rows_affected().unwrap_or_default() })
+}
+
+impl Value {
+    fn type_(&self) -> Type {
+        match self {
+            Self::Integer(_) => Type::INT8,
+            Self::Text(_) => Type::TEXT,
+            Self::Bytes(_) => Type::BYTEA,
+            Self::Integers(_) => Type::INT8_ARRAY,
+            Self::Texts(_) => Type::TEXT_ARRAY,
+            Self::Blobs(_) => Type::BYTEA_ARRAY,
+        }
+    }
+}
+
+impl ToSql for Value {
+    fn to_sql(
+        &self,
+        ty: &Type,
+        out: &mut bytes::BytesMut,
+    ) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+        match self {
+            Self::Integer(number) => number.to_sql(ty, out),
+            Self::Text(text) => text.to_sql(ty, out),
+            Self::Bytes(bytes) => bytes.to_sql(ty, out),
+            Self::Integers(numbers) => numbers.to_sql(ty, out),
+            Self::Texts(texts) => texts.to_sql(ty, out),
+            Self::Blobs(blobs) => blobs.to_sql(ty, out),
+        }
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    to_sql_checked!();
+}

@@ -1,0 +1,239 @@
+-- The tables of histories, of any number of clusters: each is a log. Columns are those of the tables in a file, besides `log` and `day`.
+-- Times are microseconds since 1970.
+CREATE SCHEMA kubediff;
+SET LOCAL search_path = kubediff;
+
+-- Numbers of names and kinds, over all logs: so a tag means one thing, and the index of tags finds nothing of another log.
+CREATE SEQUENCE ids AS int;
+CREATE SEQUENCE object_ids;
+CREATE SEQUENCE content_ids;
+
+CREATE TABLE format (version int NOT NULL, oldest_program int NOT NULL);
+
+CREATE FUNCTION this_log() RETURNS int LANGUAGE sql STABLE PARALLEL SAFE
+    AS $$ SELECT nullif(current_setting('kubediff.log', true), '')::int $$;
+
+CREATE TABLE logs (
+    log int PRIMARY KEY GENERATED ALWAYS AS IDENTITY, id uuid NOT NULL UNIQUE DEFAULT gen_random_uuid(),
+    cluster_uid text NOT NULL UNIQUE, cluster_name text UNIQUE, owner name NOT NULL DEFAULT session_user
+);
+-- The right to write to a log, of one process at a time: its random token. Every commit locks the row, so its numbers have no holes and
+-- become visible in order.
+CREATE TABLE terms (
+    log int PRIMARY KEY REFERENCES logs, token uuid, holder text, since timestamptz, expires_at timestamptz, last_batch uuid
+) WITH (fillfactor = 20);
+CREATE TABLE meta (log int NOT NULL DEFAULT this_log(), name text COLLATE "C", value bigint, PRIMARY KEY (log, name)) WITH (fillfactor = 50);
+CREATE TABLE timelines (log int NOT NULL DEFAULT this_log(), first bigint, timeline bigint NOT NULL, PRIMARY KEY (log, first));
+CREATE TABLE days (log int NOT NULL DEFAULT this_log(), day date, last bigint NOT NULL, PRIMARY KEY (log, day));
+
+CREATE TABLE versions (
+    log int NOT NULL DEFAULT this_log(), day date NOT NULL, number bigint NOT NULL, object bigint NOT NULL,
+    kind int NOT NULL, namespace int NOT NULL, verb smallint NOT NULL, source smallint NOT NULL, observed_at bigint NOT NULL,
+    rv text NOT NULL, rv_before text, base bigint NOT NULL, content bigint, split int, length int NOT NULL, crc bigint NOT NULL,
+    dictionary int NOT NULL, detail_length int NOT NULL, detail_dictionary int NOT NULL, tags int[] NOT NULL,
+    detail bytea NOT NULL, frame bytea NOT NULL, PRIMARY KEY (log, number, day)
+) PARTITION BY RANGE (day);
+-- They are packed already.
+ALTER TABLE versions ALTER detail SET STORAGE EXTERNAL, ALTER frame SET STORAGE EXTERNAL;
+CREATE INDEX versions_by_object ON versions (object, number);
+CREATE INDEX versions_by_time ON versions (log, observed_at);
+CREATE INDEX versions_by_tags ON versions USING gin (tags);
+CREATE TABLE contents (
+    log int NOT NULL DEFAULT this_log(), day date NOT NULL, id bigint NOT NULL, length int NOT NULL, dictionary int NOT NULL,
+    frame bytea NOT NULL, PRIMARY KEY (log, id, day)
+) PARTITION BY RANGE (day);
+ALTER TABLE contents ALTER frame SET STORAGE EXTERNAL;
+-- Versions that outlive their day: the last one of each object before what is kept.
+CREATE TABLE versions_kept PARTITION OF versions FOR VALUES FROM (MINVALUE) TO ('1970-01-02');
+CREATE TABLE contents_kept PARTITION OF contents FOR VALUES FROM (MINVALUE) TO ('1970-01-02');
+
+CREATE TABLE objects (
+    id bigint PRIMARY KEY, log int NOT NULL DEFAULT this_log(), family int NOT NULL, namespace int NOT NULL, name text COLLATE "C" NOT NULL,
+    uid text COLLATE "C" NOT NULL, first bigint NOT NULL, returned bigint NOT NULL DEFAULT 0, owner text COLLATE "C", about text COLLATE "C",
+    ended bigint, ended_at bigint, state_rv text, state_at bigint, state_length int, state_crc bigint, state bytea,
+    UNIQUE (log, uid, family)
+) WITH (fillfactor = 85);
+ALTER TABLE objects ALTER state SET STORAGE EXTERNAL;
+CREATE INDEX objects_by_name ON objects (log, name, family, namespace);
+CREATE INDEX objects_by_place ON objects (log, family, namespace);
+CREATE INDEX objects_by_owner ON objects (log, owner) WHERE owner IS NOT NULL;
+CREATE INDEX objects_by_about ON objects (log, about) WHERE about IS NOT NULL;
+CREATE INDEX objects_by_end ON objects (log, ended) WHERE ended IS NOT NULL;
+CREATE TABLE kinds (
+    id int PRIMARY KEY DEFAULT nextval('ids'), log int NOT NULL DEFAULT this_log(), family int NOT NULL, api_group text COLLATE "C" NOT NULL,
+    version text COLLATE "C" NOT NULL, kind text COLLATE "C" NOT NULL, plural text COLLATE "C" NOT NULL,
+    UNIQUE (log, api_group, plural, version, kind)
+);
+CREATE TABLE namespaces (id int PRIMARY KEY DEFAULT nextval('ids'), log int NOT NULL DEFAULT this_log(), name text COLLATE "C" NOT NULL, UNIQUE (log, name));
+CREATE TABLE managers (LIKE namespaces INCLUDING ALL);
+CREATE TABLE paths (LIKE namespaces INCLUDING ALL);
+CREATE TABLE dictionaries (
+    id int PRIMARY KEY DEFAULT nextval('ids'), log int NOT NULL DEFAULT this_log(), kind int NOT NULL, purpose smallint NOT NULL,
+    finalized smallint NOT NULL, crc bigint NOT NULL, bytes bytea NOT NULL
+);
+CREATE INDEX dictionaries_by_log ON dictionaries (log);
+CREATE TABLE gaps (
+    log int NOT NULL DEFAULT this_log(), number bigint, from_at bigint NOT NULL, to_at bigint NOT NULL, resource text COLLATE "C", reason text NOT NULL,
+    PRIMARY KEY (log, number)
+);
+CREATE TABLE scrubs (
+    log int NOT NULL DEFAULT this_log(), number bigint, at bigint NOT NULL, first bigint NOT NULL, last bigint NOT NULL, masked bigint NOT NULL,
+    cause text NOT NULL, PRIMARY KEY (log, number)
+);
+CREATE TABLE positions (log int NOT NULL DEFAULT this_log(), resource text COLLATE "C", rv text NOT NULL, PRIMARY KEY (log, resource)) WITH (fillfactor = 50);
+CREATE TABLE notes (log int NOT NULL DEFAULT this_log(), name text COLLATE "C", value text NOT NULL, PRIMARY KEY (log, name));
+CREATE TABLE prints (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, log int NOT NULL DEFAULT this_log(), namespace text NOT NULL, print bytea NOT NULL,
+    UNIQUE (log, print)
+);
+CREATE TABLE sinks (log int NOT NULL DEFAULT this_log(), name text COLLATE "C", position bigint NOT NULL, lost bigint NOT NULL, PRIMARY KEY (log, name));
+CREATE TABLE dead_letters (
+    log int NOT NULL DEFAULT this_log(), sink text COLLATE "C", number bigint, object bigint NOT NULL, reason text NOT NULL,
+    PRIMARY KEY (log, sink, number)
+);
+CREATE TABLE stories (
+    log int NOT NULL DEFAULT this_log(), id bigint, last bigint NOT NULL, is_open bigint NOT NULL, content text NOT NULL, PRIMARY KEY (log, id)
+);
+CREATE INDEX open_stories ON stories (log, id) WHERE is_open <> 0;
+CREATE TABLE members (log int NOT NULL DEFAULT this_log(), number bigint, story bigint NOT NULL, PRIMARY KEY (log, number));
+CREATE INDEX members_by_story ON members (log, story);
+
+-- Makes the partitions of a day and of the week after it.
+CREATE FUNCTION prepare_days(from_day date) RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = kubediff AS $$
+DECLARE
+    this_day date; part text;
+BEGIN
+    PERFORM pg_advisory_xact_lock(7237117976);
+    FOR this_day IN SELECT from_day + n FROM generate_series(0, 7) n LOOP
+        FOREACH part IN ARRAY ARRAY['versions', 'contents'] LOOP
+            IF to_regclass(format('kubediff.%s_%s', part, to_char(this_day, 'YYYYMMDD'))) IS NULL THEN
+                EXECUTE format('CREATE TABLE %s_%s PARTITION OF %s FOR VALUES FROM (%L) TO (%L)',
+                    part, to_char(this_day, 'YYYYMMDD'), part, this_day, this_day + 1);
+            END IF;
+        END LOOP;
+    END LOOP;
+END $$;
+
+-- Drops the days of which no log shows anything any more. Returns how many.
+CREATE FUNCTION drop_days() RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path = kubediff AS $$
+DECLARE
+    this_day date; part text; dropped bigint := 0;
+BEGIN
+    -- Writers wait as long as this waits for readers.
+    SET LOCAL lock_timeout = '50ms';
+    FOR this_day IN SELECT day FROM days JOIN meta USING (log) WHERE name = 'complete_after' GROUP BY day HAVING bool_and(last <= value) LOOP
+        FOREACH part IN ARRAY ARRAY['versions', 'contents'] LOOP
+            EXECUTE format('DROP TABLE IF EXISTS %s_%s', part, to_char(this_day, 'YYYYMMDD'));
+        END LOOP;
+        DELETE FROM days WHERE day = this_day;
+        dropped := dropped + 1;
+    END LOOP;
+    RETURN dropped;
+EXCEPTION WHEN lock_not_available THEN
+    RETURN 0;
+END $$;
+
+-- Begins a batch of the process that has the term. A batch that was stored already, by a commit whose answer was lost, is not stored again.
+CREATE FUNCTION begin_batch(by uuid, upto bigint, batch uuid, ttl interval) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    term kubediff.terms; here bigint;
+BEGIN
+    PERFORM kubediff.hold_term(by);
+    SELECT * INTO term FROM kubediff.terms WHERE log = kubediff.this_log();
+    SELECT value INTO here FROM kubediff.meta WHERE log = term.log AND name = 'next';
+    IF here <> upto THEN
+        IF term.last_batch = batch THEN
+            RAISE EXCEPTION 'the batch is stored already' USING ERRCODE = 'KD002';
+        END IF;
+        RAISE EXCEPTION 'the next number is %, not %', here, upto USING ERRCODE = 'KD003';
+    END IF;
+    UPDATE kubediff.terms SET last_batch = batch, expires_at = clock_timestamp() + ttl WHERE log = term.log;
+END $$;
+
+-- Refuses whoever does not have the term. Others wait until the end of the transaction.
+CREATE FUNCTION hold_term(by uuid) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM 1 FROM kubediff.terms WHERE log = kubediff.this_log() AND token = by FOR UPDATE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'another process has the term' USING ERRCODE = 'KD001';
+    END IF;
+    UPDATE kubediff.meta SET value = value + 1 WHERE log = kubediff.this_log() AND name = 'revision';
+END $$;
+
+-- Logins are members of these roles, and programs act in them: so row level security holds for everybody, the owner of the tables too.
+DO $$ BEGIN CREATE ROLE kubediff_writer NOLOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$;
+DO $$ BEGIN CREATE ROLE kubediff_reader NOLOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$;
+
+-- The logs that a login may change, and those that it may read. Readers may read all.
+CREATE FUNCTION own_logs() RETURNS int[] LANGUAGE sql STABLE SECURITY DEFINER SET search_path = kubediff
+    AS $$ SELECT coalesce(array_agg(log), '{}') FROM logs WHERE owner = session_user $$;
+CREATE FUNCTION seen_logs() RETURNS int[] LANGUAGE sql STABLE SECURITY DEFINER SET search_path = kubediff
+    AS $$ SELECT coalesce(array_agg(log), '{}') FROM logs
+        WHERE owner = session_user OR pg_has_role(session_user, 'kubediff_reader', 'MEMBER') $$;
+-- The last record that is not kept. Its row, and those before it, go with their days.
+CREATE FUNCTION complete_after() RETURNS bigint LANGUAGE sql STABLE SECURITY DEFINER SET search_path = kubediff
+    AS $$ SELECT value FROM meta WHERE log = this_log() AND name = 'complete_after' $$;
+
+-- The versions in a span of numbers that have one of these tags. Operators on arrays are not leakproof, so under row level security they would
+-- not use their index.
+CREATE FUNCTION tagged(wanted int[], from_number bigint, to_number bigint) RETURNS SETOF bigint
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = kubediff ROWS 500
+    AS $$ SELECT number FROM versions WHERE log = this_log() AND log = ANY (seen_logs()) AND tags && wanted
+        AND number >= from_number AND number < to_number AND (day < '1970-01-02' OR number > complete_after()) $$;
+
+-- The log of a cluster, made if there is none. Its name is nobody else's.
+CREATE FUNCTION open_log(uid text, named text) RETURNS int LANGUAGE plpgsql SECURITY DEFINER SET search_path = kubediff AS $$
+DECLARE
+    found logs; other text;
+BEGIN
+    PERFORM pg_advisory_xact_lock(7237117977);
+    SELECT * INTO found FROM logs WHERE cluster_uid = uid;
+    SELECT cluster_uid INTO other FROM logs WHERE cluster_name = named AND cluster_uid <> uid;
+    IF other IS NOT NULL THEN
+        RAISE EXCEPTION '%', other USING ERRCODE = 'KD004';
+    END IF;
+    IF found.log IS NOT NULL THEN
+        IF found.owner <> session_user THEN
+            RAISE EXCEPTION '%', found.owner USING ERRCODE = 'KD005';
+        END IF;
+        UPDATE logs SET cluster_name = coalesce(named, cluster_name) WHERE log = found.log;
+        RETURN found.log;
+    END IF;
+    INSERT INTO logs (cluster_uid, cluster_name) VALUES (uid, named) RETURNING * INTO found;
+    INSERT INTO terms (log) VALUES (found.log);
+    INSERT INTO meta (log, name, value) SELECT found.log, name, value FROM (VALUES ('next', 1), ('complete_after', 0), ('event_bytes', 0),
+        ('events_after', 0), ('revision', 0), ('ordered_from', 0), ('disordered_until', NULL), ('fold_version', 0), ('folded_to', 0)) m (name, value);
+    RETURN found.log;
+END $$;
+
+-- Gives the term of this log to a process, if it is free, over, or its own. Returns its token.
+CREATE FUNCTION claim_term(who text, ttl interval) RETURNS uuid LANGUAGE sql AS $$
+    UPDATE terms SET token = gen_random_uuid(), holder = who, since = clock_timestamp(), expires_at = clock_timestamp() + ttl
+    WHERE log = this_log() AND (token IS NULL OR expires_at < clock_timestamp() OR holder = who) RETURNING token $$;
+
+DO $$
+DECLARE
+    part text;
+    kept text;
+BEGIN
+    FOREACH part IN ARRAY ARRAY['terms', 'meta', 'timelines', 'days', 'versions', 'contents', 'objects', 'kinds', 'namespaces', 'managers', 'paths',
+        'dictionaries', 'gaps', 'scrubs', 'positions', 'notes', 'prints', 'sinks', 'dead_letters', 'stories', 'members'] LOOP
+        kept := CASE part WHEN 'versions' THEN ' AND (day < ''1970-01-02'' OR number > (SELECT complete_after()))' ELSE '' END;
+        EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', part);
+        EXECUTE format('CREATE POLICY read ON %I FOR SELECT USING (log = this_log() AND log = ANY ((SELECT seen_logs())::int[])%s)', part, kept);
+        EXECUTE format('CREATE POLICY write ON %I FOR ALL USING (log = this_log() AND log = ANY ((SELECT own_logs())::int[])%s)', part, kept);
+    END LOOP;
+END $$;
+REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA kubediff FROM PUBLIC;
+GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA kubediff TO kubediff_writer;
+GRANT EXECUTE ON FUNCTION this_log, own_logs, seen_logs, complete_after, tagged TO kubediff_reader;
+GRANT USAGE ON SCHEMA kubediff TO kubediff_writer, kubediff_reader;
+GRANT SELECT ON ALL TABLES IN SCHEMA kubediff TO kubediff_reader;
+GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA kubediff TO kubediff_writer;
+GRANT USAGE ON ALL SEQUENCES IN SCHEMA kubediff TO kubediff_writer;
+REVOKE ALL ON logs FROM kubediff_writer, kubediff_reader;
+REVOKE INSERT, UPDATE, DELETE ON format FROM kubediff_writer;
+-- What a login may know of logs.
+CREATE VIEW log_list AS SELECT log, id, cluster_uid, cluster_name FROM logs WHERE log = ANY (seen_logs());
+GRANT SELECT ON log_list TO kubediff_writer, kubediff_reader;
+INSERT INTO format VALUES (1, 1);
