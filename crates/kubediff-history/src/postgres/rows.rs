@@ -1,6 +1,6 @@
 //! The rows of a batch, as the columns of a few statements.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::link::Statement;
 use crate::report::Scrub;
@@ -14,8 +14,6 @@ use crate::sql::packing::Content;
 pub(super) struct Rows {
     pub(super) versions: Vec<Change>,
     objects: BTreeMap<i64, Object>,
-    /// The families and uids of new objects.
-    new: HashSet<(i64, String)>,
     others: Vec<Statement>,
     pub(super) event_bytes: usize,
 }
@@ -81,11 +79,6 @@ impl Rows {
         self.objects.entry(id).or_default()
     }
 
-    /// Whether an object of this family and uid is new in this batch.
-    pub(super) fn has_new(&self, key: &(i64, String)) -> bool {
-        self.new.contains(key)
-    }
-
     pub(super) fn gap(
         &mut self,
         number: i64,
@@ -136,8 +129,8 @@ fn inserted(rows: &[(i64, Object)]) -> Option<Statement> {
         return None;
     }
     let sql = "INSERT INTO objects (id, ended, ended_at, state_rv, state_at, state_length, state_crc, state, owner, about,
-                   family, namespace, name, uid, first)
-               SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)";
+                   family, namespace, name, uid, first, returned)
+               SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)";
     let mut values = columns(rows);
     let of = |object: &Object| object.new.as_ref().map(|(of, _)| of.clone());
     values.extend([
@@ -146,6 +139,7 @@ fn inserted(rows: &[(i64, Object)]) -> Option<Statement> {
         texts(rows, |(_, object)| Some(of(object)?.2)),
         texts(rows, |(_, object)| Some(of(object)?.3)),
         integers(rows, |(_, object)| object.new.as_ref().map(|(_, first)| *first)),
+        integers(rows, |(_, object)| Some(object.returned.into())),
     ]);
     Some(Statement { sql: sql.to_owned(), values })
 }

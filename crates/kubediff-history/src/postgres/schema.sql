@@ -8,6 +8,9 @@ CREATE SEQUENCE ids AS int;
 CREATE SEQUENCE object_ids;
 CREATE SEQUENCE content_ids;
 
+-- As SQLite has it.
+CREATE FUNCTION instr(text, text) RETURNS int LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT strpos($1, $2) $$;
+
 CREATE TABLE format (version int NOT NULL, oldest_program int NOT NULL);
 
 CREATE FUNCTION this_log() RETURNS int LANGUAGE sql STABLE PARALLEL SAFE
@@ -121,7 +124,10 @@ DECLARE
 BEGIN
     -- Writers wait as long as this waits for readers.
     SET LOCAL lock_timeout = '50ms';
-    FOR this_day IN SELECT day FROM days JOIN meta USING (log) WHERE name = 'complete_after' GROUP BY day HAVING bool_and(last <= value) LOOP
+    -- A writer may still be in the day before this one.
+    FOR this_day IN SELECT day FROM days JOIN meta USING (log)
+        WHERE name = 'complete_after' AND day < (clock_timestamp() AT TIME ZONE 'utc')::date - 1
+        GROUP BY day HAVING bool_and(last <= value) LOOP
         FOREACH part IN ARRAY ARRAY['versions', 'contents'] LOOP
             EXECUTE format('DROP TABLE IF EXISTS %s_%s', part, to_char(this_day, 'YYYYMMDD'));
         END LOOP;
@@ -226,7 +232,7 @@ BEGIN
 END $$;
 REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA kubediff FROM PUBLIC;
 GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA kubediff TO kubediff_writer;
-GRANT EXECUTE ON FUNCTION this_log, own_logs, seen_logs, complete_after, tagged TO kubediff_reader;
+GRANT EXECUTE ON FUNCTION instr, this_log, own_logs, seen_logs, complete_after, tagged TO kubediff_reader;
 GRANT USAGE ON SCHEMA kubediff TO kubediff_writer, kubediff_reader;
 GRANT SELECT ON ALL TABLES IN SCHEMA kubediff TO kubediff_reader;
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA kubediff TO kubediff_writer;

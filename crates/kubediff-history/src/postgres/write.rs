@@ -1,6 +1,6 @@
 //! Batches become rows: all statements of a batch are sent at once, and its commit takes one round trip.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -62,6 +62,8 @@ struct Writer {
     day: i64,
     packing: Packing,
     recent: Recent<(i64, String), Known>,
+    /// Objects of this batch that the history does not have.
+    absent: HashSet<(i64, String)>,
     object_ids: Range<i64>,
 }
 
@@ -131,6 +133,7 @@ impl PostgresHistory {
 
     pub(crate) fn forget_objects(&mut self) {
         self.writer.recent = Recent::new(RECENT);
+        self.writer.packing.shared = Some(Shared::default());
     }
 
     pub(crate) fn commit(&mut self, batch: &Batch) -> Result<(), Error> {
@@ -238,6 +241,7 @@ impl Writer {
             day,
             packing,
             recent: Recent::new(RECENT),
+            absent: HashSet::new(),
             object_ids: 0..0,
         })
     }
@@ -353,6 +357,7 @@ impl Writer {
                 }
             }
         }
+        self.absent = unknown.iter().cloned().collect();
         self.learn_objects(db, &unknown)?;
         let wanted = i64::try_from(entries.len()).unwrap_or(BLOCK);
         if self.object_ids.end - self.object_ids.start < wanted {
@@ -391,6 +396,7 @@ impl Writer {
     }
 
     fn remember(&mut self, key: (i64, String), known: Known) {
+        self.absent.remove(&key);
         let weight = known.body.len() + RECENT_ENTRY;
         self.recent.insert(key, known, weight);
     }
@@ -400,7 +406,7 @@ impl Writer {
         let kind = self.packing.names.kind(db, object)?;
         let key = (kind.family, object.uid.clone());
         // A large batch may have pushed out what was looked up for it.
-        if self.recent.get(&key).is_none() && !rows.has_new(&key) {
+        if self.recent.get(&key).is_none() && !self.absent.contains(&key) {
             self.learn_objects(db, &BTreeSet::from([key.clone()]))?;
         }
         let known = self.recent.get(&key).cloned();

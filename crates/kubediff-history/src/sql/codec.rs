@@ -82,7 +82,7 @@ impl Stored {
     }
 
     /// These versions and all that they are packed against, back to one that is known.
-    fn chains(db: Db<'_>, numbers: &[i64], known: Option<i64>) -> Outcome<HashMap<i64, Self>> {
+    pub(crate) fn chains(db: Db<'_>, numbers: &[i64], known: Option<i64>) -> Outcome<HashMap<i64, Self>> {
         // A base comes before what is packed against it, so that a damaged file leads to no endless search.
         let sql = format!(
             "WITH RECURSIVE chain (number, base) AS (SELECT number, base FROM main.versions WHERE number{}
@@ -239,7 +239,7 @@ impl Codec {
     }
 
     /// The content of a version, with all that it is packed against at hand.
-    fn unpacked(
+    pub(crate) fn unpacked(
         &mut self,
         db: Db<'_>,
         number: i64,

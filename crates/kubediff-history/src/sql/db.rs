@@ -223,7 +223,12 @@ impl<'a> Db<'a> {
         match self {
             Self::Sqlite(_) => Ok(self.one::<i64>("PRAGMA wal_checkpoint(truncate)", &[])? == 0),
             #[cfg(feature = "postgres")]
-            Self::Postgres(_) => Ok(true),
+            Self::Postgres(_) => self.writing(|db| {
+                // Versions that were masked share nothing any more.
+                let sql = "DELETE FROM contents c WHERE NOT EXISTS (SELECT 1 FROM versions v WHERE v.day = c.day AND v.content = c.id)";
+                db.run(sql, &[])?;
+                Ok(true)
+            }),
         }
     }
 

@@ -62,7 +62,7 @@ pub(crate) struct VersionRow {
     observed_at: i64,
     pub(crate) rv: String,
     rv_before: Option<String>,
-    detail: Detail,
+    pub(crate) detail: Detail,
     pub(crate) object: ObjectId,
 }
 

@@ -238,6 +238,9 @@ fn index(packing: &mut Packing, db: Db<'_>, number: i64, [had, has]: &[Vec<Strin
     if had == has {
         return Ok(());
     }
+    if !db.is_file() {
+        return retag(packing, db, number, [had, has]);
+    }
     for path in had.iter().collect::<BTreeSet<_>>() {
         let Some(id) = names::find(db, Table::Paths, path)? else { continue };
         let sql = "DELETE FROM version_paths WHERE path = ?1 AND number = ?2";
@@ -249,6 +252,26 @@ fn index(packing: &mut Packing, db: Db<'_>, number: i64, [had, has]: &[Vec<Strin
         }
     }
     packing.index_paths(db, number, has)
+}
+
+/// Replaces the tags of paths.
+fn retag(packing: &mut Packing, db: Db<'_>, number: i64, [had, has]: [&Vec<String>; 2]) -> Outcome<()> {
+    for path in has {
+        let id = packing.names.of(db, Table::Paths, path)?;
+        let sql =
+            "UPDATE versions SET tags = array_append(array_remove(tags, ?2::int), ?2::int) WHERE number = ?1";
+        db.run(sql, values![number, id])?;
+    }
+    for path in had.iter().filter(|path| !has.contains(path)) {
+        let Some(id) = names::find(db, Table::Paths, path)? else { continue };
+        let sql = "UPDATE versions SET tags = array_remove(tags, ?2::int) WHERE number = ?1";
+        db.run(sql, values![number, id])?;
+        let sql = "DELETE FROM paths WHERE id = ?1 AND NOT EXISTS (SELECT tagged(ARRAY[?1::int], 0, ?2))";
+        if db.run(sql, values![id, i64::MAX])? > 0 {
+            packing.names.forget_path(path);
+        }
+    }
+    Ok(())
 }
 
 /// Masks the texts of gaps and dead letters after one number, up to another, and notes with the first of them.

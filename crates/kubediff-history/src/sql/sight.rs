@@ -50,8 +50,9 @@ CREATE TEMP VIEW sinks AS SELECT * FROM main.sinks WHERE FALSE;
 CREATE TEMP VIEW dead_letters AS SELECT * FROM main.dead_letters WHERE FALSE;
 ";
 
+/// Those that others need are last.
 const VIEWS: &[&str] =
-    &["objects", "versions", "kinds", "gaps", "positions", "scrubs", "sinks", "dead_letters"];
+    &["versions", "kinds", "objects", "gaps", "positions", "scrubs", "sinks", "dead_letters"];
 const SEEN: &[&str] = &["seen_kinds", "seen_places", "seen_newcomers", "seen_objects", "seen_resources"];
 
 /// Whether none of these records is of an object beyond the sight.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::chosen::Chosen;
-use super::codec::Codec;
+use super::codec::{Codec, Stored};
 use super::conditions::{MOST, in_list};
 use super::db::{Db, values};
 use super::fault::Outcome;
@@ -17,6 +17,9 @@ use super::values::{id, number, time};
 use crate::filter::{At, Scope};
 use crate::record::{Incarnation, Number, Version};
 use crate::report::{Instant, Present};
+
+/// Versions of an object that are read at once.
+const CHUNK: usize = 256;
 
 pub(crate) fn incarnations(db: Db<'_>, scope: &Scope) -> Outcome<Vec<Incarnation>> {
     let Some(chosen) = Chosen::find(db, scope)? else { return Ok(Vec::new()) };
@@ -90,15 +93,25 @@ pub(crate) fn versions(
     incarnation: &Incarnation,
     visit: &mut dyn FnMut(Version) -> ControlFlow<()>,
 ) -> Outcome<()> {
-    let sql = format!("{HEAD} WHERE v.object = ?1 ORDER BY v.number");
+    let sql = format!("{HEAD} WHERE v.object = ?1 AND v.number > ?2 ORDER BY v.number LIMIT {CHUNK}");
     let mut before: Option<(i64, Arc<[u8]>)> = None;
-    db.each(&sql, values![incarnation.id], |row| {
-        let head = VersionRow::read(row)?;
-        let known = before.as_ref().map(|(number, body)| (*number, body));
-        let body = codec.body_after(db, head.number, known)?;
-        before = Some((head.number, body.clone()));
-        Ok(visit(head.version(db, codec, lens, body)?))
-    })
+    loop {
+        let after = before.as_ref().map_or(0, |(number, _)| *number);
+        let heads = db.all(&sql, values![incarnation.id, after], VersionRow::read)?;
+        let numbers: Vec<i64> = heads.iter().map(|head| head.number).collect();
+        if numbers.is_empty() {
+            return Ok(());
+        }
+        let chains = Stored::chains(db, &numbers, Some(after))?;
+        for head in heads {
+            let known = before.as_ref().map(|(number, body)| (*number, body));
+            let body = codec.unpacked(db, head.number, &chains, known)?;
+            before = Some((head.number, body.clone()));
+            if visit(head.version(db, codec, lens, body)?).is_break() {
+                return Ok(());
+            }
+        }
+    }
 }
 
 /// One version of an incarnation.

@@ -11,10 +11,12 @@ use super::codec::{Codec, Stored};
 use super::db::{Db, values};
 use super::detail;
 use super::fault::{Fault, Outcome};
-use super::read::VersionRow;
-use super::{noise, read, states};
+use super::noise;
+use super::read::{HEAD, VersionRow};
 use crate::report::Checked;
 
+/// Versions of an object that are looked at together.
+const CHUNK: usize = 256;
 /// More lines than this say nothing new.
 const PROBLEMS: usize = 100;
 
@@ -186,31 +188,43 @@ impl Check<'_> {
 
     /// Reads every version of an object, and its state.
     fn object(&mut self, codec: &mut Codec, object: i64) -> Outcome<()> {
-        let sql = "SELECT number FROM versions WHERE object = ?1 ORDER BY number";
+        let sql = format!("{HEAD} WHERE v.object = ?1 ORDER BY v.number");
+        let heads = self.db.all(&sql, values![object], VersionRow::read)?;
+        let numbers: Vec<i64> = heads.iter().map(|head| head.number).collect();
+        let tags = self.tags(object)?;
         let mut before: Option<(i64, Arc<[u8]>)> = None;
-        for number in self.db.all(sql, values![object], |row| row.get::<i64>(0))? {
-            self.checked.versions += 1;
-            let known = before.as_ref().map(|(number, body)| (*number, body));
-            let body = codec.body_after(self.db, number, known);
-            let Some(body) = self.sound(body)? else { continue };
-            let details = read::details(codec, self.db, number);
-            let details = details.and_then(|bytes| detail::read(&bytes, number));
-            if let Some(details) = self.sound(details)? {
-                let managers: BTreeSet<&str> =
-                    details.managers.iter().map(|it| it.manager.as_str()).collect();
-                let paths: BTreeSet<&str> = details.paths.iter().map(String::as_str).collect();
-                self.managers += self.indexed("managers", "manager", &managers, number)?;
-                self.paths += self.indexed("paths", "path", &paths, number)?;
+        for numbers in heads.chunks(CHUNK).zip(numbers.chunks(CHUNK)) {
+            let (heads, numbers) = numbers;
+            let chains = Stored::chains(self.db, numbers, before.as_ref().map(|(number, _)| *number))?;
+            for head in heads {
+                let number = head.number;
+                self.checked.versions += 1;
+                let known = before.as_ref().map(|(number, body)| (*number, body));
+                let body = codec.unpacked(self.db, number, &chains, known);
+                let Some(body) = self.sound(body)? else { continue };
+                let details = codec.detail(self.db, &head.detail);
+                let details = details.and_then(|bytes| detail::read(&bytes, number));
+                if let Some(details) = self.sound(details)? {
+                    let managers: BTreeSet<&str> =
+                        details.managers.iter().map(|it| it.manager.as_str()).collect();
+                    let paths: BTreeSet<&str> = details.paths.iter().map(String::as_str).collect();
+                    match &tags {
+                        Some(tags) => self.tagged(tags, number, &managers, &paths),
+                        None => {
+                            self.managers += self.indexed("managers", "manager", &managers, number)?;
+                            self.paths += self.indexed("paths", "path", &paths, number)?;
+                        }
+                    }
+                }
+                if let Some(field) = Content::differs(&body, head) {
+                    self.problem(format!("version {number} has another {field} than its content"));
+                }
+                let base = chains.get(&number).map_or(0, |stored| stored.base);
+                if base != 0 && before.as_ref().is_none_or(|(before, _)| *before != base) {
+                    self.problem(format!("version {number} is not a delta from the one before"));
+                }
+                before = Some((number, body));
             }
-            let head = states::head(self.db, number)?;
-            if let Some(field) = head.and_then(|head| Content::differs(&body, &head)) {
-                self.problem(format!("version {number} has another {field} than its content"));
-            }
-            let base = Stored::load(self.db, number)?.base;
-            if base != 0 && before.as_ref().is_none_or(|(before, _)| *before != base) {
-                self.problem(format!("version {number} is not a delta from the one before"));
-            }
-            before = Some((number, body));
         }
         if let Some((_, newest)) = before {
             let noise = noise::noise(self.db, codec, object, &newest);
@@ -219,19 +233,33 @@ impl Check<'_> {
         Ok(())
     }
 
+    /// The names of the tags of each version of an object; `None` in a file, which has tables of them.
+    fn tags(&self, object: i64) -> Outcome<Option<BTreeSet<(i64, String)>>> {
+        if self.db.is_file() {
+            return Ok(None);
+        }
+        let sql = "SELECT v.number, n.name FROM versions v JOIN (SELECT id, name FROM managers UNION ALL SELECT id, name FROM paths) n
+                   ON n.id = ANY (v.tags) WHERE v.object = ?1";
+        let found = self.db.all(sql, values![object], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        Ok(Some(found.into_iter().collect()))
+    }
+
+    fn tagged(
+        &mut self,
+        tags: &BTreeSet<(i64, String)>,
+        number: i64,
+        managers: &BTreeSet<&str>,
+        paths: &BTreeSet<&str>,
+    ) {
+        for name in managers.union(paths) {
+            if !tags.contains(&(number, (*name).to_owned())) {
+                self.problem(format!("version {number} has no tag for one of its managers or paths"));
+            }
+        }
+    }
+
     /// Returns how many rows the index should have for this version.
     fn indexed(&mut self, names: &str, one: &str, wanted: &BTreeSet<&str>, number: i64) -> Outcome<i64> {
-        if !self.db.is_file() {
-            let sql = format!(
-                "SELECT count(*) FROM {names} WHERE name = ?2 AND id = ANY (SELECT unnest(tags) FROM versions WHERE number = ?1)"
-            );
-            for name in wanted {
-                if self.db.one::<i64>(&sql, values![number, *name])? != 1 {
-                    self.problem(format!("version {number} is missing in the index of {names}"));
-                }
-            }
-            return Ok(0);
-        }
         let sql = format!(
             "SELECT count(*) FROM version_{names} v JOIN {names} n ON n.id = v.{one} WHERE v.number = ?1 AND n.name = ?2"
         );

@@ -11,5 +11,6 @@ mod questions;
 mod random;
 mod scrub;
 mod sight;
+mod store;
 mod stories;
 mod world;

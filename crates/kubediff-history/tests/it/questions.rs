@@ -6,7 +6,9 @@ use expect_test::expect;
 use kubediff_history::*;
 use serde_json::{Value, json};
 
-use crate::world::{at, body, change, changed, known, noise, object, observation, open, retain, settled};
+use crate::world::{
+    at, body, change, changed, commit, known, noise, object, observation, open, retain, settled,
+};
 
 /// Every scalar is a field, and so is a list.
 fn fields(value: &Value) -> Vec<Field> {
@@ -51,12 +53,6 @@ fn blamed(reader: &mut Reader, name: &str) -> String {
         }
     }
     text
-}
-
-fn commit(history: &mut History, observations: impl IntoIterator<Item = Observation>) {
-    let mut batch = Batch::default();
-    observations.into_iter().for_each(|it| batch.observe(it));
-    history.commit(&batch).unwrap();
 }
 
 #[test]
@@ -244,42 +240,6 @@ fn retention_keeps_what_a_sink_has_not_taken_up_to_a_limit_that_it_reports() {
     assert_eq!(reader.check().unwrap().problems, [""; 0]);
 }
 
-/// Issue 19, attack 11: a history that was lost, and one that was restored.
-#[test]
-fn k6_no_id_is_given_twice() {
-    let folder = tempfile::tempdir().unwrap();
-    let (path, backup) = (folder.path().join("history.db"), folder.path().join("backup.db"));
-    let mut given = std::collections::BTreeSet::new();
-    let mut write = |path: &std::path::Path, numbers: std::ops::Range<u64>| {
-        let mut history = open(path);
-        let web = object("pods", Some("shop"), "web", "1");
-        let ids = history.reader().unwrap().ids().unwrap();
-        for number in numbers {
-            let what = changed(change(Verb::Updated, &[], &["spec"]));
-            commit(&mut history, [observation(&web, number, at(0), &json!({"spec": number}), what)]);
-            assert!(given.insert(ids.of(Number(number))), "{} is given twice", ids.of(Number(number)));
-        }
-        ids
-    };
-    let first = write(&path, 1..4);
-    Reader::open(&path).unwrap().back_up(&backup).unwrap();
-    let ids = write(&path, 4..7);
-    assert_eq!(ids.of(Number(2)), first.of(Number(2)), "a record keeps its id");
-    std::fs::rename(&backup, &path).unwrap();
-    let restored = write(&path, 4..8);
-    assert_eq!(restored.of(Number(2)), first.of(Number(2)), "also in a copy");
-    std::fs::remove_file(&path).unwrap();
-    write(&path, 1..4);
-    let log = first.of(Number(1));
-    let parts: Vec<usize> = log.split('-').map(str::len).collect();
-    assert_eq!(parts, [8, 4, 4, 4, 12, 13, 1], "{log}");
-    // Writers that recorded nothing leave no timeline, and old ones go with their records.
-    for _ in 0..3 {
-        write(&path, 4..4);
-    }
-    assert!(format!("{:?}", write(&path, 4..4)).matches("Number").count() == 2);
-}
-
 /// Issue 21, 1: a time is a place in the log, whatever the clock does.
 #[test]
 fn k1_no_record_is_earlier_than_the_one_before_it() {
@@ -368,64 +328,6 @@ fn k1_a_clock_that_jumps_removes_nothing_and_a_run_no_more_than_a_day() {
 }
 
 #[test]
-fn retention_by_size_makes_room() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("history.db");
-    let mut history = open(&path);
-    let web = object("pods", Some("shop"), "web", "1");
-    let mut random = fastrand::Rng::with_seed(1);
-    let mut write = |history: &mut History| {
-        for rv in 0..300 {
-            let text: String = (0..3_000).map(|_| random.alphanumeric()).collect();
-            let what = changed(change(Verb::Updated, &["helm"], &["spec"]));
-            commit(history, [observation(&web, rv, at(0), &json!({"spec": text}), what)]);
-        }
-    };
-    // A history that is closed has no log beside it.
-    let reopened = |history: History| {
-        drop(history);
-        (open(&path), std::fs::metadata(&path).unwrap().len())
-    };
-    write(&mut history);
-    let kept = Retention { bytes: Some(400 << 10), ..Retention::default() };
-    let retained = retain(&mut history, &kept, at(0));
-    assert!(retained.versions > 100 && retained.versions < 300, "{retained:?}");
-    write(&mut history);
-    let (mut history, full) = reopened(history);
-    for _ in 0..4 {
-        retain(&mut history, &kept, at(0));
-        write(&mut history);
-    }
-    let (history, size) = reopened(history);
-    assert!(size <= full * 6 / 5, "{size} after {full}");
-    assert_eq!(history.reader().unwrap().check().unwrap().problems, [""; 0]);
-}
-
-#[test]
-fn k5_a_run_by_size_makes_room_for_a_while() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut history = open(&folder.path().join("history.db"));
-    let web = object("pods", Some("shop"), "web", "1");
-    let mut random = fastrand::Rng::with_seed(1);
-    let mut write = |history: &mut History| {
-        let observed = (0..100).map(|rv| {
-            let text: String = (0..300).map(|_| random.alphanumeric()).collect();
-            let what = changed(change(Verb::Updated, &["helm"], &["spec"]));
-            observation(&web, rv, at(0), &json!({"spec": text}), what)
-        });
-        commit(history, observed.collect::<Vec<_>>());
-    };
-    let kept = Retention { bytes: Some(2 << 20), ..Retention::default() };
-    let mut run = || {
-        write(&mut history);
-        retain(&mut history, &kept, at(0)).versions
-    };
-    while run() == 0 {}
-    assert_eq!(run(), 0, "a few changes more");
-    assert!((0..20).any(|_| run() > 0));
-}
-
-#[test]
 fn content_that_repeats_is_stored_once() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("history.db");
@@ -440,7 +342,7 @@ fn content_that_repeats_is_stored_once() {
     }
     history.commit(&batch).unwrap();
     drop(history);
-    let size = std::fs::metadata(&path).unwrap().len();
+    let size = crate::store::bytes(&path, "contents");
     assert!(size < 400 << 10, "{size} bytes for 200 times 20,000");
 }
 

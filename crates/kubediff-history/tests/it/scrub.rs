@@ -89,7 +89,7 @@ fn scrub(history: &mut History) -> Scrub {
 
 /// Everything that a reader gets has no value, and is what it was otherwise; and no file has a byte of it.
 fn check(path: &Path, records: u64) {
-    let mut reader = Reader::open(path).unwrap();
+    let mut reader = crate::store::read(path);
     assert_eq!(reader.check().unwrap().problems, [""; 0]);
     let all =
         reader.records(&Filter { gaps: true, ..Filter::default() }, &Page::oldest(10_000)).unwrap().records;
@@ -121,14 +121,7 @@ fn check(path: &Path, records: u64) {
     let letters = reader.dead_letters("hook", &Page::oldest(10)).unwrap();
     assert_eq!(letters[0].reason, format!("{MARK} is no JSON"));
     drop(reader);
-    assert_eq!(bytes_with_value(path), 0, "in the bytes of the files");
-}
-
-/// How often the files of the history have the value as it is.
-fn bytes_with_value(path: &Path) -> usize {
-    let folder = path.parent().unwrap();
-    let files = std::fs::read_dir(folder).unwrap().map(|file| std::fs::read(file.unwrap().path()).unwrap());
-    files.map(|bytes| bytes.windows(VALUE.len()).filter(|it| *it == VALUE.as_bytes()).count()).sum()
+    assert_eq!(crate::store::count(path, VALUE), 0, "in the bytes of the files");
 }
 
 #[test]
@@ -138,7 +131,7 @@ fn k3_a_scrub_takes_a_value_out_of_everything_that_is_stored() {
     let mut history = open(&path);
     fill(&mut history, 300);
     let before = history.reader().unwrap().size().unwrap();
-    assert!(bytes_with_value(&path) > 10, "dictionaries, notes and full versions have it");
+    assert!(crate::store::count(&path, VALUE) > 10, "dictionaries, notes and full versions have it");
     let scrubbed = scrub(&mut history);
     assert!(scrubbed.masked() > 80 && scrubbed.is_clean(), "{scrubbed:?}");
     check(&path, 300);
@@ -229,7 +222,7 @@ fn k3_a_scrub_that_is_killed_and_begun_again_ends_as_one_that_is_not() {
         let _ = lines.filter(|line| line == "step").take(random.usize(..12)).count();
         child.kill().unwrap();
         child.wait().unwrap();
-        let problems = Reader::open(&path).unwrap().check().unwrap().problems;
+        let problems = crate::store::read(&path).check().unwrap().problems;
         assert_eq!(problems, [""; 0], "seed {seed}");
     }
     scrub(&mut open(&path));

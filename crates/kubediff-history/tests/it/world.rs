@@ -9,7 +9,7 @@ pub(crate) fn cluster() -> Cluster {
 }
 
 pub(crate) fn open(path: &std::path::Path) -> History {
-    History::open(path, &cluster(), &Settings::default()).unwrap()
+    crate::store::open(path, &cluster())
 }
 
 /// Seconds after the beginning of the tests' time.
@@ -150,4 +150,10 @@ impl Mask for Replaced {
     fn text(&self, text: &mut String) {
         *text = text.replace(self.0, MARK);
     }
+}
+
+pub(crate) fn commit(history: &mut History, observations: impl IntoIterator<Item = Observation>) {
+    let mut batch = Batch::default();
+    observations.into_iter().for_each(|it| batch.observe(it));
+    history.commit(&batch).unwrap();
 }

@@ -1,0 +1,21 @@
+//! The history in PostgreSQL, through its public interface: the tests of histories in files, and some of its own.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise, its helpers too")]
+
+#[path = "../it/events.rs"]
+mod events;
+#[path = "../it/model.rs"]
+mod model;
+#[path = "../it/questions.rs"]
+mod questions;
+#[path = "../it/random.rs"]
+mod random;
+#[path = "../it/scrub.rs"]
+mod scrub;
+#[path = "../it/sight.rs"]
+mod sight;
+mod store;
+#[path = "../it/stories.rs"]
+mod stories;
+#[path = "../it/world.rs"]
+mod world;
