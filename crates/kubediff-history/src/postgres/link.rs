@@ -1,5 +1,6 @@
 //! A connection to PostgreSQL for threads that wait. A thread of its own drives it, so that any thread may ask, one in a runtime too.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
@@ -97,8 +98,8 @@ async fn drive(
     mut commands: UnboundedReceiver<Command>,
     connected: SyncSender<Answer<()>>,
 ) {
-    let client = match connect(config, tls).await {
-        Ok(client) => client,
+    let mut client = match connect(config, tls).await {
+        Ok(client) => Prepared::new(client),
         Err(error) => {
             // Who asked for it waits.
             let _ = connected.send(Err(error));
@@ -118,7 +119,7 @@ async fn drive(
             command = commands.recv() => command,
             () = tick => {
                 if let Some((_, sql)) = &repeat {
-                    let _ = client.batch_execute(sql).await;
+                    let _ = client.client.batch_execute(sql).await;
                 }
                 continue;
             }
@@ -126,10 +127,10 @@ async fn drive(
         match command {
             None => return,
             Some(Command::Run(statements, reply)) => {
-                let _ = reply.send(run(&client, &statements).await);
+                let _ = reply.send(client.run(&statements).await);
             }
             Some(Command::Batch(sql, reply)) => {
-                let _ = reply.send(client.batch_execute(&sql).await);
+                let _ = reply.send(client.client.batch_execute(&sql).await);
             }
             Some(Command::Repeat(every, sql)) => repeat = Some((tokio::time::interval(every), sql)),
         }
@@ -154,16 +155,55 @@ async fn connect(config: Config, tls: Option<Arc<rustls::ClientConfig>>) -> Answ
     Ok(client)
 }
 
-async fn run(client: &Client, statements: &[Statement]) -> Answer<Vec<Done>> {
-    let results = statements.iter().map(|statement| one(client, statement));
-    join_all(results).await.into_iter().collect()
+/// A client, and the statements that it has prepared: those that were asked before. Their plans are made once.
+struct Prepared {
+    client: Client,
+    asked: HashMap<String, Option<tokio_postgres::Statement>>,
 }
 
-async fn one(client: &Client, Statement { sql, values }: &Statement) -> Answer<Done> {
+/// This many statements are remembered.
+const REMEMBERED: usize = 500;
+
+impl Prepared {
+    fn new(client: Client) -> Self {
+        Self { client, asked: HashMap::new() }
+    }
+
+    async fn run(&mut self, statements: &[Statement]) -> Answer<Vec<Done>> {
+        for Statement { sql, values } in statements {
+            if self.asked.len() >= REMEMBERED {
+                self.asked.clear();
+            }
+            match self.asked.get_mut(sql) {
+                None => drop(self.asked.insert(sql.clone(), None)),
+                Some(prepared) if prepared.is_none() => {
+                    let types: Vec<Type> = values.iter().map(Value::type_).collect();
+                    *prepared = Some(self.client.prepare_typed(sql, &types).await?);
+                }
+                Some(_) => {}
+            }
+        }
+        let (client, asked) = (&self.client, &self.asked);
+        let prepared = |sql: &str| asked.get(sql).and_then(Option::as_ref);
+        let results = statements.iter().map(|statement| one(client, prepared(&statement.sql), statement));
+        join_all(results).await.into_iter().collect()
+    }
+}
+
+async fn one(
+    client: &Client,
+    prepared: Option<&tokio_postgres::Statement>,
+    Statement { sql, values }: &Statement,
+) -> Answer<Done> {
     use futures_util::TryStreamExt;
 
-    let values = values.iter().map(|value| (value as &(dyn ToSql + Sync), value.type_()));
-    let rows = client.query_typed_raw(sql, values).await?;
+    let rows = match prepared {
+        Some(prepared) => client.query_raw(prepared, values).await?,
+        None => {
+            let values = values.iter().map(|value| (value as &(dyn ToSql + Sync), value.type_()));
+            client.query_typed_raw(sql, values).await?
+        }
+    };
     futures_util::pin_mut!(rows);
     let mut found = Vec::new();
     while let Some(row) = rows.try_next().await? {

@@ -101,13 +101,13 @@ CREATE INDEX open_stories ON stories (log, id) WHERE is_open <> 0;
 CREATE TABLE members (log int NOT NULL DEFAULT this_log(), number bigint, story bigint NOT NULL, PRIMARY KEY (log, number));
 CREATE INDEX members_by_story ON members (log, story);
 
--- Makes the partitions of a day and of the week after it.
+-- Makes the partitions of a day and of the two after it.
 CREATE FUNCTION prepare_days(from_day date) RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = kubediff AS $$
 DECLARE
     this_day date; part text;
 BEGIN
     PERFORM pg_advisory_xact_lock(7237117976);
-    FOR this_day IN SELECT from_day + n FROM generate_series(0, 7) n LOOP
+    FOR this_day IN SELECT from_day + n FROM generate_series(0, 2) n LOOP
         FOREACH part IN ARRAY ARRAY['versions', 'contents'] LOOP
             IF to_regclass(format('kubediff.%s_%s', part, to_char(this_day, 'YYYYMMDD'))) IS NULL THEN
                 EXECUTE format('CREATE TABLE %s_%s PARTITION OF %s FOR VALUES FROM (%L) TO (%L)',
@@ -171,21 +171,32 @@ DO $$ BEGIN CREATE ROLE kubediff_writer NOLOGIN; EXCEPTION WHEN duplicate_object
 DO $$ BEGIN CREATE ROLE kubediff_reader NOLOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$;
 
 -- The logs that a login may change, and those that it may read. Readers may read all.
-CREATE FUNCTION own_logs() RETURNS int[] LANGUAGE sql STABLE SECURITY DEFINER SET search_path = kubediff
-    AS $$ SELECT coalesce(array_agg(log), '{}') FROM logs WHERE owner = session_user $$;
-CREATE FUNCTION seen_logs() RETURNS int[] LANGUAGE sql STABLE SECURITY DEFINER SET search_path = kubediff
-    AS $$ SELECT coalesce(array_agg(log), '{}') FROM logs
-        WHERE owner = session_user OR pg_has_role(session_user, 'kubediff_reader', 'MEMBER') $$;
+-- They are in PL/pgSQL, which plans them once in a session and not at each call.
+CREATE FUNCTION own_logs() RETURNS int[] LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
+BEGIN
+    RETURN coalesce((SELECT array_agg(log) FROM kubediff.logs WHERE owner = session_user), '{}');
+END $$;
+CREATE FUNCTION seen_logs() RETURNS int[] LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
+BEGIN
+    RETURN coalesce((SELECT array_agg(log) FROM kubediff.logs
+        WHERE owner = session_user OR pg_catalog.pg_has_role(session_user, 'kubediff_reader', 'MEMBER')), '{}');
+END $$;
 -- The last record that is not kept. Its row, and those before it, go with their days.
-CREATE FUNCTION complete_after() RETURNS bigint LANGUAGE sql STABLE SECURITY DEFINER SET search_path = kubediff
-    AS $$ SELECT value FROM meta WHERE log = this_log() AND name = 'complete_after' $$;
+CREATE FUNCTION complete_after() RETURNS bigint LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
+BEGIN
+    RETURN (SELECT value FROM kubediff.meta WHERE log = kubediff.this_log() AND name = 'complete_after');
+END $$;
 
 -- The versions in a span of numbers that have one of these tags. Operators on arrays are not leakproof, so under row level security they would
 -- not use their index.
 CREATE FUNCTION tagged(wanted int[], from_number bigint, to_number bigint) RETURNS SETOF bigint
-    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = kubediff ROWS 500
-    AS $$ SELECT number FROM versions WHERE log = this_log() AND log = ANY (seen_logs()) AND tags && wanted
-        AND number >= from_number AND number < to_number AND (day < '1970-01-02' OR number > complete_after()) $$;
+    LANGUAGE plpgsql STABLE SECURITY DEFINER ROWS 500 AS $$
+DECLARE
+    seen int[] := kubediff.seen_logs(); this int := kubediff.this_log(); kept bigint := kubediff.complete_after();
+BEGIN
+    RETURN QUERY SELECT v.number FROM kubediff.versions v WHERE v.log = this AND this = ANY (seen) AND v.tags OPERATOR(pg_catalog.&&) wanted
+        AND v.number >= from_number AND v.number < to_number AND (v.day < '1970-01-02' OR v.number > kept);
+END $$;
 
 -- The log of a cluster, made if there is none. Its name is nobody else's.
 CREATE FUNCTION open_log(uid text, named text) RETURNS int LANGUAGE plpgsql SECURITY DEFINER SET search_path = kubediff AS $$
@@ -227,7 +238,9 @@ BEGIN
         kept := CASE part WHEN 'versions' THEN ' AND (day < ''1970-01-02'' OR number > (SELECT complete_after()))' ELSE '' END;
         EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', part);
         EXECUTE format('CREATE POLICY read ON %I FOR SELECT USING (log = this_log() AND log = ANY ((SELECT seen_logs())::int[])%s)', part, kept);
-        EXECUTE format('CREATE POLICY write ON %I FOR ALL USING (log = this_log() AND log = ANY ((SELECT own_logs())::int[])%s)', part, kept);
+        EXECUTE format('CREATE POLICY add ON %I FOR INSERT WITH CHECK (log = this_log() AND log = ANY ((SELECT own_logs())::int[]))', part);
+        EXECUTE format('CREATE POLICY change ON %I FOR UPDATE USING (log = this_log() AND log = ANY ((SELECT own_logs())::int[]))', part);
+        EXECUTE format('CREATE POLICY remove ON %I FOR DELETE USING (log = this_log() AND log = ANY ((SELECT own_logs())::int[]))', part);
     END LOOP;
 END $$;
 REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA kubediff FROM PUBLIC;
