@@ -69,7 +69,9 @@ impl Batch {
         self.entries.push(Entry::Gap { from, to, resource, reason });
     }
 
-    /// Says that everything of a resource (`deployments.apps`) up to this resourceVersion is in this batch or before it.
+    /// Says that everything of a resource (`deployments.apps`), or of a part of it, up to this resourceVersion is in this batch or
+    /// before it. It is a low watermark: where changes do not come in the order of their versions, it is below each one that waits, and
+    /// the last one stored may be greater. The version `0` promises nothing.
     pub fn reached(&mut self, resource: impl Into<String>, rv: impl Into<String>) {
         self.positions.push((resource.into(), rv.into()));
     }

@@ -17,6 +17,7 @@ mod schemas;
 mod secrets;
 mod standing;
 mod streams;
+mod watermark;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
@@ -50,6 +51,7 @@ pub(crate) use inbox::{Inbox, Next};
 pub(crate) use item::{InboxItem, Kind, RawChange, Resources, Synced};
 pub(crate) use reach::{Namespaces, Reach, Within};
 pub(crate) use standing::Standing;
+pub(crate) use watermark::{Watches, Watermark};
 
 /// How to follow it.
 #[derive(Debug, Clone, Copy)]
@@ -122,6 +124,7 @@ struct State {
     /// Whether the initial list is complete.
     is_synced: bool,
     missed: Missed,
+    watches: Watches,
 }
 
 /// Everything that can happen.
@@ -418,7 +421,9 @@ impl Follow {
                     self.secrets.watches();
                 }
                 self.tell(|standing| standing.waits(&target));
-                self.targets.insert(target, State { kind, is_synced: false, missed: Missed::since(defined) });
+                let missed = Missed::since(defined);
+                let watches = Watches::new(&target, self.within().namespaces.as_deref());
+                self.targets.insert(target, State { kind, is_synced: false, missed, watches });
             }
         }
         if self.reach.everything {
@@ -469,8 +474,8 @@ impl Follow {
                     let synced = Synced {
                         kind: state.kind.clone(),
                         name: target.name.clone(),
-                        rv: self.streams.resource_version(target),
                         at: Timestamp::now(),
+                        watermarks: state.watches.synced(),
                         is_new: announce_first,
                     };
                     self.inbox.push(InboxItem::Synced(synced));
@@ -485,7 +490,7 @@ impl Follow {
                     && let Some(raw) =
                         RawChange::of(&state.kind, target.name.as_deref(), told, Timestamp::now())
                 {
-                    self.inbox.push(InboxItem::First(raw));
+                    self.inbox.push(InboxItem::First(raw.listed(&state.watches)));
                 }
             }
             News::CacheChange { told: CacheChange::Undecodable(error), .. } => {
@@ -494,7 +499,7 @@ impl Follow {
             News::CacheChange { told, .. } => {
                 if let Some(raw) = RawChange::of(&state.kind, target.name.as_deref(), told, Timestamp::now())
                 {
-                    let merged = self.inbox.push(InboxItem::Change(raw));
+                    let merged = self.inbox.push(InboxItem::Change(raw.holding(&state.watches)));
                     if merged > 0 && self.merged == 0 {
                         let slow = if self.options.persistent { "disk" } else { "reader of the output" };
                         say(&format!("the {slow} is slow: changes of one object are merged, and say so"));

@@ -9,5 +9,6 @@ pub(crate) mod lists;
 pub(crate) mod managers;
 pub(crate) mod patch;
 pub(crate) mod path;
+pub(crate) mod position;
 pub(crate) mod schema;
 pub mod targets;

@@ -1,6 +1,9 @@
 //! Takes the inbox empty: compares, shows, records. It has a thread of its own, because writing blocks as long as the reader
 //! of the output does not read, and as long as the disk does not answer.
 
+#[cfg(test)]
+mod tests;
+
 use std::error::Error;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -112,7 +115,7 @@ impl Consumer {
             return Ok(());
         }
         match (waiting, states) {
-            (InboxItem::Change(raw), Some(states)) => self.change(&raw, states),
+            (InboxItem::Change(raw), Some(states)) => self.change(raw, states),
             (waiting, _) => self.take(waiting, inbox),
         }
     }
@@ -135,7 +138,7 @@ impl Consumer {
     fn take(&mut self, waiting: InboxItem, inbox: &Inbox) -> Result<(), ConsumeError> {
         match waiting {
             InboxItem::Change(raw) => match read(&raw) {
-                Some(states) => self.change(&raw, states),
+                Some(states) => self.change(raw, states),
                 None => Ok(()),
             },
             InboxItem::First(raw) => {
@@ -211,14 +214,16 @@ impl Consumer {
         Ok(())
     }
 
-    fn change(&mut self, raw: &RawChange, states: States) -> Result<(), ConsumeError> {
+    fn change(&mut self, raw: RawChange, states: States) -> Result<(), ConsumeError> {
         // A change before its resource is listed belongs to the first list.
-        if self.recorder.as_mut().is_some_and(|recorder| recorder.still_first(raw)) {
-            return Ok(());
-        }
-        let compared = self.compare(raw, states);
+        let raw = match &mut self.recorder {
+            Some(recorder) => recorder.unless_first(raw),
+            None => Some(raw),
+        };
+        let Some(raw) = raw else { return Ok(()) };
+        let compared = self.compare(&raw, states);
         if let Some(recorder) = &mut self.recorder {
-            recorder.observe(raw, &compared);
+            recorder.observe(&raw, &compared);
         }
         match compared {
             Compared::Change(change) => self.show(Entry::Change(change)),

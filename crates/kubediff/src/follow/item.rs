@@ -7,6 +7,7 @@ use informer::{Change as CacheChange, Object, ObjectKey, Origin as CacheOrigin, 
 use jiff::Timestamp;
 use kubediff_history::ObjectId;
 
+use super::watermark::{Hold, Watches, Watermark};
 use crate::backlog::Item;
 use crate::model::gap::Gap;
 use crate::{Gvk, Origin, Sighting};
@@ -38,9 +39,9 @@ pub(crate) struct Synced {
     pub(crate) kind: Arc<Kind>,
     /// The name of the one object, if it is one.
     pub(crate) name: Option<String>,
-    /// The list's version.
-    pub(crate) rv: String,
     pub(crate) at: Timestamp,
+    /// Those of its watches.
+    pub(crate) watermarks: Vec<Arc<Watermark>>,
     /// Whether the resource appeared while others were watched: its objects were told as changes.
     pub(crate) is_new: bool,
 }
@@ -97,7 +98,6 @@ impl Kind {
 }
 
 /// A change of an object, or several that were merged: from the state before the first to the state after the last.
-#[derive(Clone)]
 pub(crate) struct RawChange {
     pub(crate) kind: Arc<Kind>,
     /// The name of the one object that is followed of this kind, if it is one.
@@ -111,6 +111,8 @@ pub(crate) struct RawChange {
     new: Option<Arc<Object>>,
     /// The last state known of an object that is gone.
     last: Option<Arc<Object>>,
+    /// Of several changes that were merged, that of the first.
+    hold: Option<Hold>,
 }
 
 impl RawChange {
@@ -140,7 +142,44 @@ impl RawChange {
             CacheOrigin::Scope => return None,
         };
         let target = target.map(Arc::from);
-        Some(Self { kind: kind.clone(), target, key, at, origin, merged: 1, old, new, last })
+        let kind = kind.clone();
+        Some(Self { kind, target, key, at, origin, merged: 1, old, new, last, hold: None })
+    }
+
+    /// A change between these states. The last state of an object that is gone is the one before.
+    #[cfg(test)]
+    pub(crate) fn seen(
+        kind: &Arc<Kind>,
+        key: ObjectKey,
+        origin: Origin,
+        states: [Option<Arc<Object>>; 2],
+    ) -> Self {
+        let ([old, new], kind, at) = (states, kind.clone(), Timestamp::now());
+        let last = old.clone().filter(|_| new.is_none());
+        Self { kind, target: None, key, at, origin, merged: 1, old, new, last, hold: None }
+    }
+
+    /// The change of an object that is gone, with this last state.
+    #[cfg(test)]
+    pub(crate) fn of_last(self, last: Option<Arc<Object>>) -> Self {
+        Self { last, ..self }
+    }
+
+    /// The object as one of the first list of its watch.
+    pub(crate) fn listed(self, watches: &Watches) -> Self {
+        if let Some(object) = &self.new {
+            watches.first(&self.key, object.resource_version());
+        }
+        self
+    }
+
+    /// The change as one that keeps the low watermark of its watch below it.
+    pub(crate) fn holding(mut self, watches: &Watches) -> Self {
+        if let Some(state) = self.new.as_ref().or(self.last.as_ref()) {
+            let (version, is_gone) = (state.resource_version(), self.new.is_none());
+            self.hold = watches.change(&self.key, version, self.origin, is_gone);
+        }
+        self
     }
 
     /// The target that it is of: `deployments.apps`, or `deployments.apps/cart` where one object is followed.

@@ -100,14 +100,6 @@ impl Streams {
         of_secrets.map(|(_, running)| running.informer.clone()).collect()
     }
 
-    /// The version of the latest state of a target.
-    pub(super) fn resource_version(&self, target: &Target) -> String {
-        self.running
-            .get(target)
-            .map(|running| running.informer.resource_version().to_string())
-            .unwrap_or_default()
-    }
-
     /// Whether this target has no object.
     pub(super) fn is_empty(&self, target: &Target) -> bool {
         self.running.get(target).is_none_or(|running| running.informer.is_empty())

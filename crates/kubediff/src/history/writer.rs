@@ -4,6 +4,7 @@ mod allowance;
 mod past;
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
@@ -14,9 +15,10 @@ use serde_json::Value;
 
 use crate::changes::change::metadata;
 use crate::changes::states::state;
-use crate::follow::{Inbox, Kind, RawChange, Resources, Synced, Within};
+use crate::follow::{Inbox, Kind, RawChange, Resources, Synced, Watermark, Within};
 use crate::history::notes;
 use crate::history::shared::{SCRUBBED, SharedHistory, WRITE_AGAIN};
+use crate::model::position;
 use crate::text::terminal::say;
 use crate::{Change, Compared, Epoch, Gap, Origin, Profile, Redacted, Secrets, Sighting, Tally, Verb};
 use allowance::Allowance;
@@ -68,6 +70,8 @@ pub(crate) struct HistoryWriter {
     names: BTreeSet<String>,
     /// The resources that were listed once.
     synced: BTreeSet<String>,
+    /// Those of their watches, by the names of their positions, each with the position that was set last.
+    watermarks: HashMap<String, (Arc<Watermark>, Option<String>)>,
     events: Allowance,
     /// Why nothing was watched before this run.
     why: &'static str,
@@ -124,6 +128,7 @@ impl HistoryWriter {
             restart: None,
             names,
             synced,
+            watermarks: HashMap::new(),
             events: Allowance::new(Instant::now()),
             why,
         };
@@ -164,6 +169,10 @@ impl HistoryWriter {
             }
             self.batch.print(namespace, print);
         }
+        // With the next records, or with the sign of life.
+        if !self.batch.is_empty() {
+            self.reach();
+        }
         while !self.batch.is_empty() {
             match self.store() {
                 Ok(()) => {}
@@ -190,6 +199,19 @@ impl HistoryWriter {
             }
         }
         Ok(())
+    }
+
+    /// Adds the low watermarks: all that has left the inbox is in the batch, or before it.
+    fn reach(&mut self) {
+        for (name, (watermark, last)) in &mut self.watermarks {
+            let version = watermark.version();
+            let position =
+                version.map_or_else(|| position::NOTHING.to_owned(), |version| version.to_string());
+            if last.as_ref() != Some(&position) {
+                self.batch.reached(&**name, &*position);
+                *last = Some(position);
+            }
+        }
     }
 
     /// A value became known at this time, or was about to.
@@ -244,11 +266,6 @@ impl HistoryWriter {
 
     /// Records the result of a comparison.
     pub(crate) fn observe(&mut self, raw: &RawChange, compared: &Compared) {
-        if let Compared::Change(change) | Compared::Event(change) = compared
-            && let Some(rv) = &change.rv
-        {
-            self.batch.reached(raw.target_text(), &**rv);
-        }
         self.found(&raw.kind, raw.at, raw.origin, compared);
     }
 
@@ -345,19 +362,24 @@ impl HistoryWriter {
 
     /// Whether an object of a first list has changed since the run before followed its resource.
     pub(crate) fn is_after(&self, raw: &RawChange) -> bool {
-        let targets = [raw.target_text(), raw.kind.resource.qualified_name()];
-        raw.now().is_some_and(|now| self.past.is_before(&targets, &now.resource_version().to_string()))
+        let target = raw.target_text();
+        let namespace = raw.key.namespace().filter(|_| self.within.namespaces.is_some());
+        let watch = position::of_watch(&target, namespace);
+        let followed = self.past.has(&target) || self.past.has(&raw.kind.resource.qualified_name());
+        followed && raw.now().is_some_and(|now| self.past.is_before(&watch, now.resource_version()))
     }
 
-    /// Whether the change is of an object that waits for the rest of the first list. It is part of that then.
-    pub(crate) fn still_first(&mut self, raw: &RawChange) -> bool {
-        let Some(firsts) = self.firsts.get_mut(&raw.target_text()) else { return false };
+    /// The change, unless its object waits for the rest of the first list. It is part of that then.
+    pub(crate) fn unless_first(&mut self, raw: RawChange) -> Option<RawChange> {
+        let Some(firsts) = self.firsts.get_mut(&raw.target_text()) else { return Some(raw) };
         let before = raw.states().0.map(|old| old.uid().to_string());
-        let known = before.and_then(|uid| firsts.remove(&uid)).is_some();
-        if known && let Some(now) = raw.now() {
-            firsts.insert(now.uid().to_string(), raw.clone());
+        if before.and_then(|uid| firsts.remove(&uid)).is_none() {
+            return Some(raw);
         }
-        known
+        if let Some(uid) = raw.now().map(|now| now.uid().to_string()) {
+            firsts.insert(uid, raw);
+        }
+        None
     }
 
     /// The first list of a target is complete: tells the changes since the history was last written.
@@ -386,8 +408,11 @@ impl HistoryWriter {
         }
         self.is_urgent = true;
         // Last: until here, a start after a crash has to look again.
-        self.batch.reached(&*target, &*synced.rv);
-        self.past.followed(&target, &synced.rv);
+        self.batch.reached(&*target, position::NOTHING);
+        for watermark in &synced.watermarks {
+            self.watermarks.insert(watermark.name().to_owned(), (watermark.clone(), None));
+        }
+        self.past.followed(&target);
         Ok(())
     }
 

@@ -77,7 +77,9 @@ impl Daemon {
         daemon.until(async || daemon.get("/readyz").await.is_some_and(|answer| answer == "ok\n")).await;
         // The lists are recorded a moment after they were complete.
         let all = daemon.count("kubediff_watches{state=\"watched\"}").await;
-        daemon.until(async || daemon.history().positions().unwrap().len() as u64 == all).await;
+        let listed =
+            || daemon.history().positions().unwrap().into_keys().filter(|name| !name.contains('@')).count();
+        daemon.until(async || listed() as u64 == all).await;
         daemon
     }
 

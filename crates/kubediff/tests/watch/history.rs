@@ -154,6 +154,28 @@ async fn k1_what_a_first_list_has_stored_in_part_and_is_gone_was_deleted() {
     assert_eq!(names, ["stays"]);
 }
 
+/// A watch has the position that it was recorded up to, in the namespace or in all: noise moves it, too.
+#[tokio::test(flavor = "multi_thread")]
+async fn k1_the_positions_are_of_the_watches() {
+    for (what, watch) in [("cm", "configmaps@default"), ("-A", "configmaps@*")] {
+        let shop = Shop::open().await;
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("history.db");
+        let session = record(&shop, &file, what).await;
+        shop.create("a", "1").await;
+        let noise = json!({"metadata": {"annotations": {"control-plane.alpha.kubernetes.io/leader": "1"}}});
+        shop.send(Method::PATCH, "/api/v1/namespaces/default/configmaps/a", noise).await;
+        let (session, _) = see(session, &["+ configmaps default/a"]).await;
+        end(session, "-INT").await;
+        let mut reader = Reader::open(&file).unwrap();
+        let state = reader.state(&Scope::default(), None).unwrap();
+        let a = state.into_iter().find(|it| it.object.name == "a").unwrap();
+        assert!(a.body.value()["metadata"].get("annotations").is_some(), "the noise was not stored");
+        let positions = reader.positions().unwrap();
+        assert_eq!((&*positions["configmaps"], &positions[watch]), ("0", &a.rv), "{positions:?}");
+    }
+}
+
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 /// The third attack: what comes and goes between a definition and the first list of its objects.

@@ -3,12 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use informer::ResourceVersion;
 use jiff::Timestamp;
 use kubediff_history::{Error, KindName, Reader, Scope};
 
 use crate::KeyId;
 use crate::follow::Within;
 use crate::history::notes::{KEY, LEFT, LEFT_OUT, MIXED, NAMES, OPEN, SELECTORS, WATCHED_UNTIL, WITHIN};
+use crate::model::position;
 
 /// Watches lost within this time share one gap.
 const TOGETHER: Duration = Duration::from_secs(5);
@@ -66,16 +68,15 @@ impl Past {
         self.positions.contains_key(target)
     }
 
-    /// Whether the history has followed one of these, and not as far as to this version.
-    pub(super) fn is_before(&self, targets: &[String], rv: &str) -> bool {
-        let number = |rv: &str| rv.parse::<u128>().unwrap_or(u128::MAX);
-        let position = targets.iter().find_map(|target| self.positions.get(target));
-        position.is_some_and(|position| number(position) < number(rv))
+    /// Whether the history is not known to have this watch recorded as far as to this version.
+    pub(super) fn is_before(&self, watch: &str, version: &ResourceVersion) -> bool {
+        let position = self.positions.get(watch).map(|position| ResourceVersion::new(position));
+        position.is_none_or(|position| !position.is_at_least(version))
     }
 
     /// From now on it is followed.
-    pub(super) fn followed(&mut self, target: &str, rv: &str) {
-        self.positions.insert(target.to_owned(), rv.to_owned());
+    pub(super) fn followed(&mut self, target: &str) {
+        self.positions.insert(target.to_owned(), position::NOTHING.to_owned());
         self.names.insert(target.to_owned());
     }
 
@@ -159,4 +160,31 @@ pub(super) fn scope_of(target: &str) -> Scope {
     let (plural, group) = resource.split_once('.').unwrap_or((resource, ""));
     let kind = KindName { group: Some(group.to_owned()), resource: plural.to_owned() };
     Scope { kinds: vec![kind], name, ..Scope::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use kubediff_history::{Batch, Cluster, History, Settings};
+
+    use super::*;
+
+    #[test]
+    fn k1_the_position_of_a_former_program_says_what_was_followed_and_not_how_far() {
+        let folder = tempfile::tempdir().unwrap();
+        let cluster = Cluster { uid: "1".to_owned(), name: None };
+        let mut history =
+            History::open(folder.path().join("history.db"), &cluster, &Settings::default()).unwrap();
+        let mut past = |name: &str| {
+            let mut batch = Batch::default();
+            batch.reached(name, "100");
+            history.commit(&batch).unwrap();
+            Past::read(&mut history.reader().unwrap()).unwrap()
+        };
+        let is_before = |past: &Past| {
+            ["99", "100", "101"].map(|rv| past.is_before("configmaps@*", &ResourceVersion::new(rv)))
+        };
+        let former = past("configmaps");
+        assert_eq!((former.has("configmaps"), is_before(&former)), (true, [true; 3]));
+        assert_eq!(is_before(&past("configmaps@*")), [false, false, true]);
+    }
 }

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::ask::period::{covered, unwatched};
 use crate::history::notes::OPEN;
+use crate::model::position;
 use crate::text::clock::date_and_time;
 use crate::text::terminal::thousands;
 use crate::web::address;
@@ -42,6 +43,7 @@ pub(in crate::web) fn about(asked: &mut Asked<'_>, params: &Params) -> Result<St
         .reader
         .positions()?
         .into_keys()
+        .filter(|name| position::is_target(name))
         .map(|target| {
             let open = notes.get(&format!("{OPEN}{target}")).and_then(|note| note.split_once(' '));
             let since = open.and_then(|(since, _)| since.parse().ok());

@@ -60,6 +60,17 @@ fn the_timeline_shows_the_last_hour() {
 }
 
 #[test]
+fn the_page_about_the_history_lists_each_target_once() {
+    let shop = Shop::open();
+    let writer = rusqlite::Connection::open(&shop.path).unwrap();
+    writer
+        .execute("INSERT INTO positions VALUES ('pods', '0'), ('pods@dev', '8'), ('pods@shop', '7')", [])
+        .unwrap();
+    let about = content(&Page::at(&shop.path, NOW), "/about");
+    assert!(about.contains("pods watched") && !about.contains("pods@"), "{about}");
+}
+
+#[test]
 fn a_change_is_shown_with_its_differences_and_its_object() {
     let shop = Shop::open();
     let page = Page::at(&shop.path, NOW);
