@@ -1,6 +1,7 @@
 //! Webhooks: an HTTP request for each batch, with a signature if there is a key for it.
 
 mod body;
+mod otlp;
 mod signature;
 
 use std::time::Duration;
@@ -20,7 +21,7 @@ pub use signature::{Key, KeyError};
 
 /// A webhook: a request for each batch.
 ///
-/// The answer's status decides ([`Answer::of_http`]); its body is not read. Redirects are not followed. The request names itself by the
+/// The answer's status decides ([`Answer::of_http`]); its body is not read, except in the form [`Form::Otlp`]. Redirects are not followed. The request names itself by the
 /// header `webhook-id`, which is the same whenever the same records are sent again.
 #[derive(Debug)]
 pub struct Webhook {
@@ -96,7 +97,10 @@ impl Sink for Webhook {
         headers.extend(self.headers.clone());
         let request = self.client.request(self.method.clone(), self.url.clone());
         match client::send(request.headers(headers).body(body)).await {
-            Ok(response) => client::judge(&response),
+            Ok(response) => match (client::judge(&response), &self.form) {
+                (Answer::Accepted, Form::Otlp { .. }) => otlp::judge(response, parcel.records.len()).await,
+                (answer, _) => answer,
+            },
             Err(answer) => answer,
         }
     }

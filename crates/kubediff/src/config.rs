@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use informer::Catalog;
+use kubediff_history::Cluster;
 use serde::{Deserialize, Serialize};
 
 pub use args::{CheckArgs, ConfigArgs, ConfigCommand, ConvertArgs};
@@ -229,7 +230,8 @@ impl Loaded {
     ///
     /// When one of them cannot.
     pub(crate) fn test(&self) -> Result<(), NotConnected> {
-        self.config.sinks.iter().try_for_each(|(name, sink)| self.connect(name, sink, "").map(drop))
+        let cluster = Cluster { uid: String::new(), name: None };
+        self.config.sinks.iter().try_for_each(|(name, sink)| self.connect(name, sink, &cluster).map(drop))
     }
 
     /// The resources of the configuration that the server does not have.

@@ -200,11 +200,11 @@ async fn serve(
     let secrets = profile.secrets.clone();
     let recorder = HistoryWriter::new(history.clone(), name.clone(), secrets, follow.within(), now, why)?;
 
-    let source = name.as_deref().unwrap_or("kubediff").to_owned();
     let secrets = profile.secrets.clone();
     let (hidden, file) = (secrets.clone(), path.clone());
     let routes = Arc::new(Routes::new(config)?.with_secrets(secrets.clone()));
-    let mut deliveries = Deliveries::start(&loaded, &history, &routes, &secrets, &follow.learnt(), &source)?;
+    let mut deliveries =
+        Deliveries::start(&loaded, &history, &routes, &secrets, &follow.learnt(), &identity)?;
     let session = Arc::new(Mutex::new(Session::default()));
     let memory = watch::Sender::default();
     let mut consumer = Consumer {

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use super::otlp;
 use crate::json::{Marked, raw};
 use crate::record::{Parcel, Record};
 
@@ -21,6 +22,15 @@ pub enum Form {
         source: Box<str>,
         /// One event in each body, not a batch. Give the delivery a batch of one record then.
         single: bool,
+    },
+    /// An `ExportLogsServiceRequest` of OpenTelemetry, for the path `/v1/logs` of a receiver of OTLP/HTTP: a log record for each record.
+    /// The record's JSON is its event, `{"eventName": "...", "severityNumber": 9, "severityText": "info", "attributes": {...}}`, whose attributes
+    /// are texts, integers, truth values, and lists of them. `kubediff.id`, `kubediff.number`, `kubediff.diff` and the marks `kubediff.late` and
+    /// `kubediff.missing` are added to them. A receiver that takes a part of the records has refused them ([`Answer::Refused`](crate::Answer)):
+    /// those that it took are sent again, too, because it does not say which they are.
+    Otlp {
+        /// The attributes of the resource, such as `service.name`: names and texts.
+        resource: Vec<(Box<str>, Box<str>)>,
     },
     /// The record's JSON alone, without marks: for receivers that want a form of their own, which the program has given the
     /// record. Give the delivery a batch of one record; more are a list.
@@ -41,6 +51,9 @@ impl Form {
                     ([event], true) => ("application/cloudevents+json", serde_json::to_vec(event)),
                     _ => ("application/cloudevents-batch+json", serde_json::to_vec(&events)),
                 }
+            }
+            Self::Otlp { resource } => {
+                ("application/json", serde_json::to_vec(&otlp::request(parcel, resource)))
             }
             Self::Bare => {
                 let records: Vec<_> = parcel.records.iter().map(|record| raw(record)).collect();

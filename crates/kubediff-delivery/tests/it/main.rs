@@ -10,6 +10,7 @@
 mod files;
 mod lines;
 mod log;
+mod otlp;
 mod random;
 mod refusals;
 mod running;

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 
 use super::decode::Fault;
 use super::place::{FieldPath, Mark, Step};
-use super::sink::{FileSettings, Sink, SlackSettings, WebhookSettings};
+use super::sink::{FileSettings, Format, Method, Sink, SlackSettings, WebhookSettings};
 use super::tree::Node;
 use super::value::{Period, Secret};
 use super::warning::Note;
@@ -275,10 +275,24 @@ impl Checks<'_> {
         {
             self.wrong(&field.field("signingKey"), error.to_string());
         }
+        if webhook.format == Format::Otlp {
+            self.otlp(field, webhook);
+        }
         if !(1..=1000).contains(&webhook.batch) {
             self.wrong(&field.field("batch"), "expected a whole number from 1 to 1000");
         }
         self.timeout(field, webhook.timeout.0);
+    }
+
+    fn otlp(&mut self, field: &FieldPath, webhook: &WebhookSettings) {
+        if webhook.method != Method::Post {
+            self.wrong(&field.field("method"), "receivers of OpenTelemetry take `POST` alone");
+        }
+        if let Secret::Literal(url) = &webhook.url
+            && url.parse::<http::Uri>().is_ok_and(|url| !url.path().ends_with("/v1/logs"))
+        {
+            self.notes.push((field.field("url"), Note::OtlpPath));
+        }
     }
 
     fn file(&mut self, field: &FieldPath, file: &FileSettings) {

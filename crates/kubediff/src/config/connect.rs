@@ -7,6 +7,7 @@ use kubediff_delivery as delivery;
 use kubediff_delivery::{
     Answer, Form, Key, KeyError, Lines, Parcel, Policy, SinkError, Slack, Target, Webhook,
 };
+use kubediff_history::Cluster;
 
 use super::sink::{FileSettings, Format, Method, Sink, SlackSettings, WebhookSettings};
 use super::value::{Secret, SecretError};
@@ -51,17 +52,17 @@ enum Reason {
 type Failed = (&'static str, Reason);
 
 impl super::Loaded {
-    /// Sets the sink of this name up: reads its secrets, and sends nothing. `source` is where CloudEvents come from.
+    /// Sets the sink of this name up: reads its secrets, and sends nothing. The cluster is where changes come from.
     ///
     /// # Errors
     ///
     /// When a secret is not where the configuration says, or is none.
-    pub fn connect(&self, name: &str, sink: &Sink, source: &str) -> Result<Connection, NotConnected> {
+    pub fn connect(&self, name: &str, sink: &Sink, cluster: &Cluster) -> Result<Connection, NotConnected> {
         let folder = self.folder();
         let connected = match sink {
             Sink::Slack(settings) => slack(settings, folder).map(|slack| Connection::Slack(Box::new(slack))),
             Sink::Webhook(settings) => {
-                webhook(settings, folder, source).map(|webhook| Connection::Webhook(Box::new(webhook)))
+                webhook(settings, folder, cluster).map(|webhook| Connection::Webhook(Box::new(webhook)))
             }
             Sink::File(settings) => Ok(Connection::File(delivery::File::new(file(settings, folder)))),
             Sink::Stdout(_) => Ok(Connection::Stdout(Lines::stdout())),
@@ -80,7 +81,7 @@ impl Sink {
             Self::Slack(_) => Policy::chat(),
             Self::Webhook(webhook) => {
                 let batch = match webhook.format {
-                    Format::Plain | Format::CloudEvents => webhook.batch as usize,
+                    Format::Plain | Format::CloudEvents | Format::Otlp => webhook.batch as usize,
                     Format::ArriqaaqWatch | Format::ArriqaaqDiff => 1,
                 };
                 Policy { batch, ..Policy::default() }
@@ -119,7 +120,7 @@ fn slack(settings: &SlackSettings, folder: &Path) -> Result<Slack, Failed> {
     Slack::new(target, &options).map_err(|error| ("slack.webhook", error.into()))
 }
 
-fn webhook(settings: &WebhookSettings, folder: &Path, source: &str) -> Result<Webhook, Failed> {
+fn webhook(settings: &WebhookSettings, folder: &Path, cluster: &Cluster) -> Result<Webhook, Failed> {
     let key = match &settings.signing_key {
         Some(secret) => {
             let secret = reveal(secret, folder, "webhook.signingKey")?;
@@ -144,7 +145,11 @@ fn webhook(settings: &WebhookSettings, folder: &Path, source: &str) -> Result<We
         headers,
         form: match settings.format {
             Format::Plain => Form::Plain,
-            Format::CloudEvents => Form::CloudEvents { source: source.into(), single: false },
+            Format::CloudEvents => {
+                let source = cluster.name.as_deref().unwrap_or("kubediff").into();
+                Form::CloudEvents { source, single: false }
+            }
+            Format::Otlp => Form::Otlp { resource: resource(cluster) },
             Format::ArriqaaqWatch | Format::ArriqaaqDiff => Form::Bare,
         },
         key,
@@ -161,6 +166,14 @@ fn webhook(settings: &WebhookSettings, folder: &Path, source: &str) -> Result<We
         };
         (field, error.into())
     })
+}
+
+/// The attributes of the resource that all records of a cluster are about.
+fn resource(cluster: &Cluster) -> Vec<(Box<str>, Box<str>)> {
+    let service = ("service.name", "kubediff");
+    let name = cluster.name.as_deref().map(|name| ("k8s.cluster.name", name));
+    let attributes = [service, ("k8s.cluster.uid", &cluster.uid)].into_iter().chain(name);
+    attributes.map(|(name, text)| (name.into(), text.into())).collect()
 }
 
 fn file(settings: &FileSettings, folder: &Path) -> delivery::FileOptions {

@@ -111,6 +111,8 @@ pub enum Format {
     /// CloudEvents 1.0 in JSON, batched.
     #[serde(rename = "cloudevents")]
     CloudEvents,
+    /// Log records of OpenTelemetry, for a receiver of OTLP/HTTP: the address ends with `/v1/logs`.
+    Otlp,
     /// The envelope that arriqaaq/kubediff sends in its watch mode: `{"meta": {"Type", "Kind", "Obj", "Diff"},
     /// "timestamp"}`, with the object, and without differences.
     #[serde(alias = "seed")]

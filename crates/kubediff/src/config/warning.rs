@@ -33,6 +33,9 @@ pub enum Note {
     /// No route leads to a sink.
     #[error("no route leads to this sink: name it in the `sinks` of a route, or take it out")]
     NoRoute,
+    /// The address of a receiver of OpenTelemetry has another path than that for logs.
+    #[error("receivers of OpenTelemetry take logs at the path /v1/logs, unless they are set up otherwise")]
+    OtlpPath,
     /// A route that takes everything stands before it.
     #[error(
         "no change gets here: routes[{0}] takes all of them; move it to the end, or let it `continue: true`"

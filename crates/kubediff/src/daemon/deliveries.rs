@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use informer::error_chain;
 use kubediff_delivery::{Delivery, Driver, Record, Status};
+use kubediff_history::Cluster;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -46,14 +47,14 @@ impl Deliveries {
         routes: &Arc<Routes>,
         secrets: &Secrets,
         learnt: &watch::Receiver<bool>,
-        source: &str,
+        cluster: &Cluster,
     ) -> Result<Self, ServeError> {
         let mut deliveries =
             Self { tasks: JoinSet::new(), stop: CancellationToken::new(), statuses: BTreeMap::new() };
         let sinks = &loaded.config.sinks;
         let mut connections = BTreeMap::new();
         for (name, sink) in sinks {
-            let connection: Result<_, NotConnected> = loaded.connect(name, sink, source);
+            let connection: Result<_, NotConnected> = loaded.connect(name, sink, cluster);
             connections.insert(name.clone(), connection.map_err(Box::new)?);
         }
         // When all of them can be set up, and not before.
@@ -84,7 +85,7 @@ impl Deliveries {
             deliveries.tasks.spawn(async move {
                 let _ = tell(&of, told, say).await;
             });
-            let (loaded, source) = (loaded.clone(), source.to_owned());
+            let (loaded, cluster) = (loaded.clone(), cluster.clone());
             let stop = deliveries.stop.clone();
             let log = SinkLog::new(name, history.clone(), routed.clone(), stop.clone());
             let (name, sink) = (name.clone(), sink.clone());
@@ -99,7 +100,7 @@ impl Deliveries {
                 while !stop.is_cancelled() {
                     let made = match connection.take() {
                         Some(connection) => Ok(connection),
-                        None => loaded.connect(&name, &sink, &source),
+                        None => loaded.connect(&name, &sink, &cluster),
                     };
                     let delivery = log.begin(sink.policy());
                     let ended = match (made, delivery) {

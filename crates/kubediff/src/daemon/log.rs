@@ -1,5 +1,6 @@
 //! The history as one sink reads it: the records that routes lead to it, and how far it has come.
 
+mod event;
 mod milestones;
 mod routed;
 #[cfg(test)]

@@ -13,6 +13,7 @@ use kubediff_history::{
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
+use super::event;
 use super::milestones::{Reached, Share};
 use crate::config::{Config, Format, Severity, Sink};
 use crate::history::shared::SharedHistory;
@@ -37,8 +38,8 @@ pub(in crate::daemon) struct Routed {
     ids: Ids,
     newest: watch::Receiver<u64>,
     decided: watch::Receiver<u64>,
-    /// The sinks that take the envelope of arriqaaq/kubediff, which has objects and no gaps.
-    envelopes: BTreeMap<String, EnvelopeMode>,
+    /// The sinks that take records in another shape than the usual one.
+    shapes: BTreeMap<String, Shape>,
 }
 
 struct Reading {
@@ -47,9 +48,16 @@ struct Reading {
     last: Option<Arc<RoutedPage>>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct EnvelopeMode {
-    with_differences: bool,
+/// The shape of a record's JSON.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Shape {
+    /// All of the record.
+    #[default]
+    Record,
+    /// The envelope of arriqaaq/kubediff, which has objects, and none for gaps.
+    Envelope { with_differences: bool },
+    /// An event of OpenTelemetry.
+    Event,
 }
 
 /// Some records in a row.
@@ -93,22 +101,23 @@ impl Routed {
         routes: Arc<Routes>,
         secrets: Secrets,
     ) -> Result<Self, Error> {
-        let envelope = |sink: &Sink| match sink {
+        let shape = |sink: &Sink| match sink {
             Sink::Webhook(webhook) => match webhook.format {
-                Format::ArriqaaqWatch => Some(EnvelopeMode { with_differences: false }),
-                Format::ArriqaaqDiff => Some(EnvelopeMode { with_differences: true }),
-                Format::Plain | Format::CloudEvents => None,
+                Format::ArriqaaqWatch => Shape::Envelope { with_differences: false },
+                Format::ArriqaaqDiff => Shape::Envelope { with_differences: true },
+                Format::Otlp => Shape::Event,
+                Format::Plain | Format::CloudEvents => Shape::Record,
             },
-            _ => None,
+            _ => Shape::Record,
         };
-        let envelopes = config.sinks.iter().filter_map(|(name, sink)| Some((name.clone(), envelope(sink)?)));
+        let shapes = config.sinks.iter().map(|(name, sink)| (name.clone(), shape(sink))).collect();
         let mut reader = history.lock().reader()?;
         // A value may have become known since it was recorded.
         reader.mask(Arc::new(secrets.clone()));
         let ids = reader.ids()?;
         let (newest, decided) = (history.newest(), history.decided());
         let reading = Mutex::new(Reading { reader, last: None });
-        Ok(Self { envelopes: envelopes.collect(), history, reading, routes, secrets, ids, newest, decided })
+        Ok(Self { shapes, history, reading, routes, secrets, ids, newest, decided })
     }
 
     /// The number of what has become known so far that must not be sent.
@@ -119,6 +128,10 @@ impl Routed {
     /// Whether a sink gets stories.
     pub(super) fn folds(&self, sink: &str) -> bool {
         self.routes.fold_for(sink)
+    }
+
+    fn shape(&self, sink: &str) -> Shape {
+        self.shapes.get(sink).copied().unwrap_or_default()
     }
 
     /// Asks the history about something else. Blocks.
@@ -190,8 +203,8 @@ impl Routed {
         let order = order_of(&record.object);
         let share = if self.routes.fold_any() { Share::of(reader, number)? } else { Share::Alone };
         // To read and unpack both states costs more than all the rest, and an update says what differs by itself.
-        let has_all =
-            record.verb == Verb::Updated && self.envelopes.is_empty() && !self.routes.need_objects();
+        let has_envelope = self.shapes.values().any(|shape| matches!(shape, Shape::Envelope { .. }));
+        let has_all = record.verb == Verb::Updated && !has_envelope && !self.routes.need_objects();
         let (old, new) = if has_all { (None, None) } else { objects(reader, &record)? };
         let diff = record.diff.take();
         let bare = record.clone();
@@ -210,11 +223,11 @@ impl Routed {
         if !deliveries.is_empty() {
             let details = differences(&change);
             let subject = subject(&change.object);
-            let mut bodies: Vec<((Severity, Option<EnvelopeMode>), Bytes)> = Vec::new();
+            let mut bodies: Vec<((Severity, Shape), Bytes)> = Vec::new();
             for delivery in deliveries {
-                let form = match self.envelopes.get(delivery.sink) {
-                    None => (delivery.severity, None),
-                    envelope => (Severity::default(), envelope.copied()),
+                let form = match self.shape(delivery.sink) {
+                    envelope @ Shape::Envelope { .. } => (Severity::default(), envelope),
+                    shape => (delivery.severity, shape),
                 };
                 let made = bodies.iter().find(|(known, _)| *known == form).map(|(_, body)| body.clone());
                 let body = made.unwrap_or_else(|| {
@@ -266,10 +279,13 @@ impl Routed {
         let details = if root.is_some() { differences(&began) } else { Box::default() };
         let mut parcels = Vec::new();
         for delivery in self.routes.of(&began).iter().filter(|delivery| delivery.fold.contains(tells)) {
-            let body = json!({
-                "number": number, "change": "story", "observed_at": at, "tells": tells, "text": words, "story": story,
-                "began": root, "severity": delivery.severity.as_str(),
-            });
+            let body = match self.shape(delivery.sink) {
+                Shape::Event => event::story(story, *tells, delivery.severity),
+                Shape::Record | Shape::Envelope { .. } => json!({
+                    "number": number, "change": "story", "observed_at": at, "tells": tells, "text": words,
+                    "story": story, "began": root, "severity": delivery.severity.as_str(),
+                }),
+            };
             let texts = Texts {
                 details: details.clone(),
                 ..Texts::of(&subject, format!("{subject}: {words}"), &body)
@@ -290,7 +306,8 @@ impl Routed {
             "cause": gap.reason,
         });
         let summary = format!("{what} was not watched from {from:.0} to {to:.0}: {}", gap.reason);
-        self.told(gap.number, to, resource, Texts::of(&format!("gap {what}"), summary, &body))
+        let texts = |body: &Value| Texts::of(&format!("gap {what}"), summary.clone(), body);
+        self.told(gap.number, to, resource, [texts(&body), texts(&event::gap(gap))])
     }
 
     fn scrubbed(&self, scrubbed: &Scrubbed) -> Vec<(String, Parcelled)> {
@@ -301,23 +318,28 @@ impl Routed {
         let body = json!({
             "number": number, "change": "scrubbed", "at": at, "from": from, "to": to, "masked": masked, "cause": cause,
         });
-        self.told(*number, *at, None, Texts::of("scrubbed", summary, &body))
+        let texts = |body: &Value| Texts::of("scrubbed", summary.clone(), body);
+        self.told(*number, *at, None, [texts(&body), texts(&event::scrubbed(scrubbed))])
     }
 
-    /// For the sinks that could have got a change of the resource, or of everything. Gaps and scrubs are in order among each
-    /// other.
+    /// For the sinks that could have got a change of the resource, or of everything: the record, and its event. Gaps and scrubs are in
+    /// order among each other.
     fn told(
         &self,
         number: Number,
         time: Timestamp,
         resource: Option<&str>,
-        texts: Texts,
+        [record, event]: [Texts; 2],
     ) -> Vec<(String, Parcelled)> {
-        let sinks = self.routes.of_gap(resource).into_iter();
-        let sinks = sinks.filter(|sink| !self.envelopes.contains_key(*sink));
-        sinks
-            .map(|sink| (sink.to_owned(), self.parcelled(number.0, NO_OBJECT, time, texts.clone())))
-            .collect()
+        let told = |sink: &str| {
+            let texts = match self.shape(sink) {
+                Shape::Record => record.clone(),
+                Shape::Event => event.clone(),
+                Shape::Envelope { .. } => return None,
+            };
+            Some((sink.to_owned(), self.parcelled(number.0, NO_OBJECT, time, texts)))
+        };
+        self.routes.of_gap(resource).into_iter().filter_map(told).collect()
     }
 
     fn parcelled(&self, number: u64, order: Order, time: Timestamp, texts: Texts) -> Parcelled {
@@ -359,12 +381,16 @@ fn differences(change: &Change) -> Box<str> {
     plain(&renderer.differences(change)).into()
 }
 
-fn body(change: &Change, (severity, envelope): (Severity, Option<EnvelopeMode>)) -> Vec<u8> {
-    if let Some(EnvelopeMode { with_differences }) = envelope {
-        return change.envelope(with_differences).into_inner();
-    }
-    let mut body = serde_json::to_value(change).unwrap_or_default();
-    body["severity"] = severity.as_str().into();
+fn body(change: &Change, (severity, shape): (Severity, Shape)) -> Vec<u8> {
+    let body = match shape {
+        Shape::Envelope { with_differences } => return change.envelope(with_differences).into_inner(),
+        Shape::Event => event::change(change, severity),
+        Shape::Record => {
+            let mut body = serde_json::to_value(change).unwrap_or_default();
+            body["severity"] = severity.as_str().into();
+            body
+        }
+    };
     render::json(&body).unwrap_or_default().into_bytes()
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use expect_test::expect;
 use kubediff::config::{Config, Format, Secret, Sink};
 use kubediff::{Change, Gvk, Tally};
+use kubediff_history::Cluster;
 use serde_json::json;
 
 use crate::support;
@@ -213,6 +214,7 @@ fn sinks_are_set_up_and_what_is_missing_is_named() {
     {
         std::fs::write(folder.path().join(name), text).unwrap();
     }
+    let cluster = Cluster { uid: "1".to_owned(), name: None };
     let mut said = String::new();
     for sink in [
         "slack: {webhook: {file: slack-url}}",
@@ -229,7 +231,7 @@ fn sinks_are_set_up_and_what_is_missing_is_named() {
         let file = folder.path().join("kubediff.yaml");
         let loaded = Config::of_text(&format!("sinks: {{ops: {{{sink}}}}}"), file).unwrap();
         let (name, settings) = loaded.config.sinks.first_key_value().unwrap();
-        match loaded.connect(name, settings, "kubediff/test") {
+        match loaded.connect(name, settings, &cluster) {
             Ok(_) => said += &format!("ok, in batches of {}\n", settings.policy().batch),
             Err(error) => {
                 // Systems have words of their own.
