@@ -2,8 +2,9 @@
 //
 //	collector CONFIG
 //
-// It takes the `receivers` of a collector's configuration. Logs that it takes are lines of OTLP JSON on standard output. A line
-// on standard input says what the pipeline does from now on, and is answered by the same line:
+// It takes the `receivers` of a collector's configuration. Logs that it takes are lines of OTLP JSON on standard output; for those
+// that it does not take there is a line `refused`. A line on standard input says what the pipeline does from now on, and is answered by
+// the same line:
 //
 //	take           it takes logs
 //	fail           its exporter does not reach its server at present
@@ -124,16 +125,24 @@ func (p *pipeline) consume(_ context.Context, logs plog.Logs) error {
 	if err != nil {
 		return err
 	}
+	if err := p.refusal(string(text)); err != nil {
+		fmt.Println("refused")
+		return err
+	}
+	fmt.Println(string(text))
+	return nil
+}
+
+func (p *pipeline) refusal(text string) error {
 	verb, rest, _ := strings.Cut(p.command, " ")
 	switch {
 	case verb == "fail":
 		return errors.New("the exporter's server does not answer")
-	case verb == "refuse" && strings.Contains(string(text), rest):
+	case verb == "refuse" && strings.Contains(text, rest):
 		return consumererror.NewPermanent(errors.New("the exporter's server takes no such thing"))
 	case verb == "limit":
 		return limited()
 	}
-	fmt.Println(string(text))
 	return nil
 }
 

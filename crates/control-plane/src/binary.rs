@@ -138,7 +138,7 @@ fn linker_flags(release: Release) -> String {
 }
 
 /// Names a state of everything that the binary is built from.
-fn fingerprint(source: &Path, linker_flags: &str) -> Result<String, Error> {
+pub(crate) fn fingerprint(source: &Path, linker_flags: &str) -> Result<String, Error> {
     let mut files: Vec<PathBuf> = fs::read_dir(source)
         .map_err(Error::file("read the directory", source))?
         .map(|entry| entry.map(|entry| entry.path()).map_err(Error::file("read the directory", source)))

@@ -25,7 +25,7 @@ pub enum Form {
     },
     /// An `ExportLogsServiceRequest` of OpenTelemetry, for the path `/v1/logs` of a receiver of OTLP/HTTP: a log record for each record.
     /// The record's JSON is its event, `{"eventName": "...", "severityNumber": 9, "severityText": "info", "attributes": {...}}`, whose attributes
-    /// are texts, integers, truth values, and lists of them. `kubediff.id`, `kubediff.number`, `kubediff.diff` and the marks `kubediff.late` and
+    /// are texts, integers, truth values, and lists of them. `kubediff.id`, `kubediff.number`, `kubediff.details` and the marks `kubediff.late` and
     /// `kubediff.missing` are added to them. A receiver that takes a part of the records has refused them ([`Answer::Refused`](crate::Answer)):
     /// those that it took are sent again, too, because it does not say which they are.
     Otlp {

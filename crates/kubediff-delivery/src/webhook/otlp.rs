@@ -60,7 +60,7 @@ fn log_record(record: &Record, parcel: &Parcel<'_>) -> Value {
     own("id", (*record.id).into());
     own("number", number.into());
     if !record.details.is_empty() {
-        own("diff", (*record.details).into());
+        own("details", (*record.details).into());
     }
     if parcel.is_late {
         own("late", true.into());

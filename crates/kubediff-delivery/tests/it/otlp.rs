@@ -60,7 +60,7 @@ async fn a_request_is_an_export_of_log_records() {
         {"name":"kubediff","version":"VERSION"}
         attributes: [{"key":"b","value":{"boolValue":false}},
           {"key":"k8s.pod.name","value":{"stringValue":"cart"}},
-          {"key":"kubediff.diff","value":{"stringValue":"- n: 0\n+ n: 1"}},
+          {"key":"kubediff.details","value":{"stringValue":"- n: 0\n+ n: 1"}},
           {"key":"kubediff.id","value":{"stringValue":"log-1-1"}},
           {"key":"kubediff.late","value":{"boolValue":true}},
           {"key":"kubediff.number","value":{"intValue":"1"}},

@@ -25,4 +25,5 @@ mod shop;
 mod slow;
 mod stories;
 mod story;
+mod streams;
 mod viewers;
