@@ -34,7 +34,9 @@ pub enum Note {
     #[error("no route leads to this sink: name it in the `sinks` of a route, or take it out")]
     NoRoute,
     /// The address of a receiver of OpenTelemetry has another path than that for logs.
-    #[error("receivers of OpenTelemetry take logs at the path /v1/logs, unless they are set up otherwise")]
+    #[error(
+        "receivers of OpenTelemetry take logs at the path /v1/logs: another one is right only if the receiver is set up so"
+    )]
     OtlpPath,
     /// A route that takes everything stands before it.
     #[error(

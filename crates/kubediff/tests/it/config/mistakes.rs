@@ -104,6 +104,8 @@ sinks:
     stdout:
   hook:
     webhook: {url: example.com/hook, batch: 5000, timeout: 1h, headers: {\"X Y\": a}}
+  otel:
+    webhook: {url: 'http://otel:4318/v1/logs', format: otlp, method: PUT}
   audit:
     file: {path: /var/log/kubediff/changes.log, maxSize: 1kB, maxFiles: 100000}
 ",
@@ -117,8 +119,9 @@ sinks:
             kubediff.yaml:8:45: sinks.hook.webhook.batch: expected a whole number from 1 to 1000
             kubediff.yaml:8:60: sinks.hook.webhook.timeout: expected a time from 1s to 5m
             kubediff.yaml:8:81: sinks.hook.webhook.headers["X Y"]: HTTP does not allow this name of a header
-            kubediff.yaml:10:58: sinks.audit.file.maxSize: expected at least 1MiB
-            kubediff.yaml:10:73: sinks.audit.file.maxFiles: expected a whole number up to 1000
+            kubediff.yaml:10:70: sinks.otel.webhook.method: receivers of OpenTelemetry take `POST` alone
+            kubediff.yaml:12:58: sinks.audit.file.maxSize: expected at least 1MiB
+            kubediff.yaml:12:73: sinks.audit.file.maxFiles: expected a whole number up to 1000
         "#]],
     );
 }
@@ -139,7 +142,7 @@ sinks:
             kubediff.yaml:4:51: sinks.hook.webhook.method: `GET` is not known here; there are `POST`, `PUT`, `PATCH`
             kubediff.yaml:4:64: sinks.hook.webhook.format: `cloudEvents` is not known here; did you mean `cloudevents`?
             kubediff.yaml:6:51: sinks.other.webhook.method: `post` is not known here; did you mean `POST`?
-            kubediff.yaml:6:65: sinks.other.webhook.format: `json` is not known here; there are `plain`, `cloudevents`, `arriqaaq-watch`, `arriqaaq-diff`
+            kubediff.yaml:6:65: sinks.other.webhook.format: `json` is not known here; there are `plain`, `cloudevents`, `otlp`, `arriqaaq-watch`, `arriqaaq-diff`
         "#]],
     );
 }

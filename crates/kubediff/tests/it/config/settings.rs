@@ -132,8 +132,12 @@ sinks:
     stdout:
   old:
     webhook: {url: "https://user:not-for-logs@bus.example.com"}
+  otel:
+    webhook: {url: "http://otel:4318", format: otlp}
+  loki:
+    webhook: {url: "http://loki:3100/otlp/v1/logs", format: otlp}
 routes:
-  - sinks: [ops, bus, old]
+  - sinks: [ops, bus, old, otel, loki]
   - match: {changes: [deleted]}
     sinks: [ops]
 "##;
@@ -144,7 +148,8 @@ routes:
         kubediff.yaml:10:32: sinks.bus.webhook.headers.Authorization: a secret stands in the file, for all who may read it: put it into an environment variable or a file of its own, and write `{env: NAME}` or `{file: PATH}` here
         kubediff.yaml:12:5: sinks.forgotten: no route leads to this sink: name it in the `sinks` of a route, or take it out
         kubediff.yaml:14:20: sinks.old.webhook.url: a secret stands in the file, for all who may read it: put it into an environment variable or a file of its own, and write `{env: NAME}` or `{file: PATH}` here
-        kubediff.yaml:17:5: routes[1]: no change gets here: routes[0] takes all of them; move it to the end, or let it `continue: true`
+        kubediff.yaml:16:20: sinks.otel.webhook.url: receivers of OpenTelemetry take logs at the path /v1/logs: another one is right only if the receiver is set up so
+        kubediff.yaml:21:5: routes[1]: no change gets here: routes[0] takes all of them; move it to the end, or let it `continue: true`
     "#]].assert_eq(&said);
     assert!(!format!("{loaded:?}").contains("not-for-logs"));
     assert!(!serde_json::to_string(&loaded.config).unwrap().contains("not-for-logs"));
@@ -220,6 +225,7 @@ fn sinks_are_set_up_and_what_is_missing_is_named() {
         "slack: {webhook: {file: slack-url}}",
         "slack: {token: {env: KUBEDIFF_NOPE}, channel: C1}",
         "webhook: {url: 'https://example.com'}",
+        "webhook: {url: 'https://example.com/v1/logs', format: otlp, batch: 7}",
         "webhook: {url: {file: key}}",
         "webhook: {url: 'https://example.com', signingKey: {file: key}}",
         "webhook: {url: 'https://example.com', caFile: ca.pem}",
@@ -246,6 +252,7 @@ fn sinks_are_set_up_and_what_is_missing_is_named() {
         ok, in batches of 1
         sinks.ops.slack.token in FOLDER/kubediff.yaml: the environment variable KUBEDIFF_NOPE is not set
         ok, in batches of 50
+        ok, in batches of 7
         sinks.ops.webhook.url in FOLDER/kubediff.yaml: the address of the sink is no URL that begins with https:// or http://
         sinks.ops.webhook.signingKey in FOLDER/kubediff.yaml: a webhook's signing secret is whsec_ and 24 to 64 bytes in base64, for example whsec_ and the output of `openssl rand -base64 32`
         sinks.ops.webhook.caFile in FOLDER/kubediff.yaml: the sink's certificates are not PEM
