@@ -22,8 +22,8 @@ pub fn tool(package: &str, version: &str) -> Result<PathBuf, Error> {
     cached(name, version, |folder| toolchain::install(&format!("{package}@{version}"), folder))
 }
 
-/// Returns the path of the program of a Go module of this repository, such as `foreign/collector`. Builds it unless the cache has it,
-/// as [`tool`]. A test is skipped where [`shared_or_skip`](crate::shared_or_skip) would skip it: `None`.
+/// Returns the path of the program of a Go module of this repository, such as `foreign/collector`. Builds it unless the
+/// cache has it, as [`tool`]. A test is skipped where [`shared_or_skip`](crate::shared_or_skip) would skip it: `None`.
 ///
 /// # Panics
 ///

@@ -23,11 +23,13 @@ pub enum Form {
         /// One event in each body, not a batch. Give the delivery a batch of one record then.
         single: bool,
     },
-    /// An `ExportLogsServiceRequest` of OpenTelemetry, for the path `/v1/logs` of a receiver of OTLP/HTTP: a log record for each record.
-    /// The record's JSON is its event, `{"eventName": "...", "severityNumber": 9, "severityText": "info", "attributes": {...}}`, whose attributes
-    /// are texts, integers, truth values, and lists of them. `kubediff.id`, `kubediff.number`, `kubediff.details` and the marks `kubediff.late` and
-    /// `kubediff.missing` are added to them. A receiver that takes a part of the records has refused them ([`Answer::Refused`](crate::Answer)):
-    /// those that it took are sent again, too, because it does not say which they are.
+    /// An `ExportLogsServiceRequest` of OpenTelemetry, for the path `/v1/logs` of a receiver of OTLP/HTTP: a log record
+    /// for each record. The record's JSON is its event, `{"eventName": "...", "severityNumber": 9, "severityText":
+    /// "info", "attributes": {...}}`, whose attributes are texts, integers, truth values, and lists of them.
+    /// `kubediff.id`, `kubediff.number`, `kubediff.details` and the marks `kubediff.late` and `kubediff.missing` are
+    /// added to them. A receiver that takes a part of the records has refused them
+    /// ([`Answer::Refused`](crate::Answer)): those that it took are sent again, too, because it does not say which they
+    /// are.
     Otlp {
         /// The attributes of the resource, such as `service.name`: names and texts.
         resource: Vec<(Box<str>, Box<str>)>,

@@ -100,7 +100,8 @@ fn any_value(value: &Value) -> Value {
     }
 }
 
-/// The outcome of `sent` records whose request was taken. The receiver may have rejected some of them, and does not say which.
+/// The outcome of `sent` records whose request was taken. The receiver may have rejected some of them, and does not say
+/// which.
 pub(super) async fn judge(mut response: Response, sent: usize) -> Answer {
     let mut body = Vec::new();
     loop {

@@ -1,5 +1,6 @@
-//! A record as an event of OpenTelemetry ([`Form::Otlp`](kubediff_delivery::Form)): its name, its severity and its attributes. Attributes of objects
-//! have the names of the [semantic conventions](https://opentelemetry.io/docs/specs/semconv/registry/attributes/k8s/) where those have one.
+//! A record as an event of OpenTelemetry ([`Form::Otlp`](kubediff_delivery::Form)): its name, its severity and its
+//! attributes. Those of objects have the names of the [semantic
+//! conventions](https://opentelemetry.io/docs/specs/semconv/registry/attributes/k8s/) where those have one.
 
 use kubediff_history::{Gap, Gvk, ObjectId, Scrubbed};
 use serde_json::{Value, json};
