@@ -157,6 +157,17 @@ impl Server {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
+    /// From now on, everybody but `postgres` needs a password.
+    ///
+    /// # Errors
+    ///
+    /// When the server refuses.
+    pub fn require_passwords(&self) -> Result<(), Error> {
+        let rules = "host all postgres 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 scram-sha-256\n";
+        std::fs::write(self.data().join("pg_hba.conf"), rules).map_err(io("write the rules for logins"))?;
+        self.sql("postgres", "SELECT pg_reload_conf()").map(drop)
+    }
+
     /// Ends the server as a failure of the machine does: nothing is written any more.
     ///
     /// # Errors

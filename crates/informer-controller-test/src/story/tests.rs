@@ -1,3 +1,5 @@
+//! A story names as unseen only what no cache held.
+
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};

@@ -4,6 +4,7 @@
 
 #[path = "../it/events.rs"]
 mod events;
+mod faults;
 #[path = "../it/model.rs"]
 mod model;
 #[path = "../it/questions.rs"]
