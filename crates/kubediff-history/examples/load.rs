@@ -1,11 +1,12 @@
 //! How fast a history takes versions of pods while two readers read it, and how large it becomes.
 //!
-//!     cargo run --release -p kubectl-changes-history --example load -- [SECONDS] [FOLDER]
+//!     cargo run --release -p kubectl-changes-history --features postgres --example load -- [SECONDS] [FOLDER | postgres]
+//!
+//! `postgres` starts a PostgreSQL on this machine, which writes to the disk before it answers, as SQLite does.
 
 #![allow(clippy::print_stdout, reason = "it is a program")]
 
 use std::error::Error;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -22,9 +23,14 @@ const BATCH: usize = 500;
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let seconds: u64 = arguments.next().map_or(Ok(10), |text| text.parse())?;
-    let folder = arguments.next().map_or_else(std::env::temp_dir, Into::into);
+    let time = Duration::from_secs(seconds);
+    let place = arguments.next();
+    if place.as_deref() == Some("postgres") {
+        return in_postgres(time);
+    }
+    let folder = place.map_or_else(std::env::temp_dir, Into::into);
     let path = folder.join(format!("history-load-{}.db", std::process::id()));
-    let measured = load(&path, Duration::from_secs(seconds));
+    let measured = load(&Location::File(path.clone()), time);
     for end in ["", "-wal", "-shm", "-lock"] {
         let mut name = path.clone().into_os_string();
         name.push(end);
@@ -34,9 +40,24 @@ fn main() -> Result<(), Box<dyn Error>> {
     measured
 }
 
-fn load(path: &Path, time: Duration) -> Result<(), Box<dyn Error>> {
+#[cfg(feature = "postgres")]
+fn in_postgres(time: Duration) -> Result<(), Box<dyn Error>> {
+    let server = postgres_server::Server::start(postgres_server::Durability::Full)?;
+    let location = Location::parse(&server.address(&server.create_database()?))?;
+    if let Location::Database(address) = &location {
+        migrate_database(address)?;
+    }
+    load(&location, time)
+}
+
+#[cfg(not(feature = "postgres"))]
+fn in_postgres(_: Duration) -> Result<(), Box<dyn Error>> {
+    Err("this needs `--features postgres`".into())
+}
+
+fn load(place: &Location, time: Duration) -> Result<(), Box<dyn Error>> {
     let cluster = Cluster { uid: "load".to_owned(), name: None };
-    let mut history = History::open(path, &cluster, &Settings::default())?;
+    let mut history = History::at(place, &cluster, &Settings::default())?;
     let prepared = prepare();
     let bytes: usize = prepared.iter().flatten().map(|it| it.body.bytes().len()).sum();
     let mean = bytes / (PODS * VERSIONS);
@@ -50,7 +71,7 @@ fn load(path: &Path, time: Duration) -> Result<(), Box<dyn Error>> {
             .map(|seed| {
                 scope.spawn({
                     let (ended, reads) = (&ended, &reads);
-                    move || read(path, seed, ended, reads)
+                    move || read(place, seed, ended, reads)
                 })
             })
             .into();
@@ -68,38 +89,44 @@ fn load(path: &Path, time: Duration) -> Result<(), Box<dyn Error>> {
             history.commit(&batch)?;
             slowest = slowest.max(commit.elapsed());
             if started.elapsed() >= next_report {
-                report(path, started.elapsed(), written, &reads)?;
+                report(&mut history.reader()?, started.elapsed(), written, &reads)?;
                 next_report += Duration::from_secs(5);
             }
         }
         let elapsed = started.elapsed();
         ended.store(true, Ordering::Relaxed);
-        report(path, elapsed, written, &reads)?;
+        report(&mut history.reader()?, elapsed, written, &reads)?;
         println!("slowest commit of {BATCH}: {} ms", slowest.as_millis());
         for reader in readers {
             reader.join().map_err(|_| "a reader panicked")??;
         }
         Ok(())
     })?;
+    let mut reader = history.reader()?;
     drop(history);
-    let size = std::fs::metadata(path)?.len();
+    let size = reader.size()?.bytes;
     let per_change = size / written as u64;
     println!(
-        "file: {size} bytes, {per_change} per change; as full JSON: {mean}, {:.1} times as much",
+        "size: {size} bytes, {per_change} per change; as full JSON: {mean}, {:.1} times as much",
         mean as f64 / per_change as f64
     );
     Ok(())
 }
 
-fn report(path: &Path, elapsed: Duration, written: usize, reads: &AtomicU64) -> Result<(), Box<dyn Error>> {
+fn report(
+    reader: &mut Reader,
+    elapsed: Duration,
+    written: usize,
+    reads: &AtomicU64,
+) -> Result<(), Box<dyn Error>> {
     let rate = |count: f64| count / elapsed.as_secs_f64();
     println!(
-        "{:3} s: {:6.0} versions/s, {:5.0} reads/s, memory {} MB, file {} MB",
+        "{:3} s: {:6.0} versions/s, {:5.0} reads/s, memory {} MB, size {} MB",
         elapsed.as_secs(),
         rate(written as f64),
         rate(reads.load(Ordering::Relaxed) as f64),
         memory()? >> 20,
-        std::fs::metadata(path)?.len() >> 20
+        reader.size()?.bytes >> 20
     );
     Ok(())
 }
@@ -113,12 +140,12 @@ fn memory() -> Result<u64, Box<dyn Error>> {
 
 /// The questions of people and sinks: the latest changes of a namespace, of a path, and one pod's state.
 fn read(
-    path: &Path,
+    place: &Location,
     seed: u64,
     ended: &AtomicBool,
     reads: &AtomicU64,
 ) -> Result<(), kubediff_history::Error> {
-    let mut reader = Reader::open(path)?;
+    let mut reader = Reader::at(place, None)?;
     let mut random = Rng::with_seed(seed);
     while !ended.load(Ordering::Relaxed) {
         let pod = random.usize(..PODS);

@@ -117,6 +117,14 @@ BEGIN
     END LOOP;
 END $$;
 
+-- Counts what a day has. The database does that by itself, but some minutes after the day has begun; without it, it takes a log for a small
+-- part of a day.
+CREATE FUNCTION count_day(this_day date) RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = kubediff AS $$
+BEGIN
+    EXECUTE format('ANALYZE versions_%s', to_char(this_day, 'YYYYMMDD'));
+    ANALYZE objects;
+END $$;
+
 -- Drops the days of which no log shows anything any more. Returns how many.
 CREATE FUNCTION drop_days() RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path = kubediff AS $$
 DECLARE
@@ -170,16 +178,15 @@ END $$;
 DO $$ BEGIN CREATE ROLE kubediff_writer NOLOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$;
 DO $$ BEGIN CREATE ROLE kubediff_reader NOLOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$;
 
--- The logs that a login may change, and those that it may read. Readers may read all.
+-- Whether a login may change this log, and whether it may read it. Readers may read all.
 -- They are in PL/pgSQL, which plans them once in a session and not at each call.
-CREATE FUNCTION own_logs() RETURNS int[] LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
+CREATE FUNCTION may_write() RETURNS boolean LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
 BEGIN
-    RETURN coalesce((SELECT array_agg(log) FROM kubediff.logs WHERE owner = session_user), '{}');
+    RETURN EXISTS (SELECT 1 FROM kubediff.logs WHERE log = kubediff.this_log() AND owner = session_user);
 END $$;
-CREATE FUNCTION seen_logs() RETURNS int[] LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
+CREATE FUNCTION may_read() RETURNS boolean LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
 BEGIN
-    RETURN coalesce((SELECT array_agg(log) FROM kubediff.logs
-        WHERE owner = session_user OR pg_catalog.pg_has_role(session_user, 'kubediff_reader', 'MEMBER')), '{}');
+    RETURN kubediff.may_write() OR pg_catalog.pg_has_role(session_user, 'kubediff_reader', 'MEMBER');
 END $$;
 -- The last record that is not kept. Its row, and those before it, go with their days.
 CREATE FUNCTION complete_after() RETURNS bigint LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
@@ -187,15 +194,19 @@ BEGIN
     RETURN (SELECT value FROM kubediff.meta WHERE log = kubediff.this_log() AND name = 'complete_after');
 END $$;
 
--- The versions in a span of numbers that have one of these tags. Operators on arrays are not leakproof, so under row level security they would
--- not use their index.
-CREATE FUNCTION tagged(wanted int[], from_number bigint, to_number bigint) RETURNS SETOF bigint
+-- The versions in a span of numbers that have one of these tags, and one of those, unless there are none of those. Operators on arrays are not
+-- leakproof, so under row level security they would not use their index.
+CREATE FUNCTION tagged(wanted int[], within int[], from_number bigint, to_number bigint) RETURNS SETOF bigint
     LANGUAGE plpgsql STABLE SECURITY DEFINER ROWS 500 AS $$
 DECLARE
-    seen int[] := kubediff.seen_logs(); this int := kubediff.this_log(); kept bigint := kubediff.complete_after();
+    this int := kubediff.this_log(); kept bigint := kubediff.complete_after();
 BEGIN
-    RETURN QUERY SELECT v.number FROM kubediff.versions v WHERE v.log = this AND this = ANY (seen) AND v.tags OPERATOR(pg_catalog.&&) wanted
-        AND v.number >= from_number AND v.number < to_number AND (v.day < '1970-01-02' OR v.number > kept);
+    IF NOT kubediff.may_read() THEN
+        RETURN;
+    END IF;
+    RETURN QUERY SELECT v.number FROM kubediff.versions v WHERE v.log = this AND v.tags OPERATOR(pg_catalog.&&) wanted
+        AND (within = '{}' OR v.tags OPERATOR(pg_catalog.&&) within)
+        AND v.number >= from_number AND v.number < to_number AND (v.day < '1970-01-02' OR v.number + 0 > kept);
 END $$;
 
 -- The log of a cluster, made if there is none. Its name is nobody else's.
@@ -235,17 +246,18 @@ DECLARE
 BEGIN
     FOREACH part IN ARRAY ARRAY['terms', 'meta', 'timelines', 'days', 'versions', 'contents', 'objects', 'kinds', 'namespaces', 'managers', 'paths',
         'dictionaries', 'gaps', 'scrubs', 'positions', 'notes', 'prints', 'sinks', 'dead_letters', 'stories', 'members'] LOOP
-        kept := CASE part WHEN 'versions' THEN ' AND (day < ''1970-01-02'' OR number > (SELECT complete_after()))' ELSE '' END;
+        -- Nothing is found by that: a sum has no index.
+        kept := CASE part WHEN 'versions' THEN ' AND (day < ''1970-01-02'' OR number + 0 > (SELECT complete_after()))' ELSE '' END;
         EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', part);
-        EXECUTE format('CREATE POLICY read ON %I FOR SELECT USING (log = this_log() AND log = ANY ((SELECT seen_logs())::int[])%s)', part, kept);
-        EXECUTE format('CREATE POLICY add ON %I FOR INSERT WITH CHECK (log = this_log() AND log = ANY ((SELECT own_logs())::int[]))', part);
-        EXECUTE format('CREATE POLICY change ON %I FOR UPDATE USING (log = this_log() AND log = ANY ((SELECT own_logs())::int[]))', part);
-        EXECUTE format('CREATE POLICY remove ON %I FOR DELETE USING (log = this_log() AND log = ANY ((SELECT own_logs())::int[]))', part);
+        EXECUTE format('CREATE POLICY read ON %I FOR SELECT USING (log = this_log() AND (SELECT may_read())%s)', part, kept);
+        EXECUTE format('CREATE POLICY add ON %I FOR INSERT WITH CHECK (log = this_log() AND (SELECT may_write()))', part);
+        EXECUTE format('CREATE POLICY change ON %I FOR UPDATE USING (log = this_log() AND (SELECT may_write()))', part);
+        EXECUTE format('CREATE POLICY remove ON %I FOR DELETE USING (log = this_log() AND (SELECT may_write()))', part);
     END LOOP;
 END $$;
 REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA kubediff FROM PUBLIC;
 GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA kubediff TO kubediff_writer;
-GRANT EXECUTE ON FUNCTION instr, this_log, own_logs, seen_logs, complete_after, tagged TO kubediff_reader;
+GRANT EXECUTE ON FUNCTION instr, this_log, may_write, may_read, complete_after, tagged TO kubediff_reader;
 GRANT USAGE ON SCHEMA kubediff TO kubediff_writer, kubediff_reader;
 GRANT SELECT ON ALL TABLES IN SCHEMA kubediff TO kubediff_reader;
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA kubediff TO kubediff_writer;
@@ -253,6 +265,7 @@ GRANT USAGE ON ALL SEQUENCES IN SCHEMA kubediff TO kubediff_writer;
 REVOKE ALL ON logs FROM kubediff_writer, kubediff_reader;
 REVOKE INSERT, UPDATE, DELETE ON format FROM kubediff_writer;
 -- What a login may know of logs.
-CREATE VIEW log_list AS SELECT log, id, cluster_uid, cluster_name FROM logs WHERE log = ANY (seen_logs());
+CREATE VIEW log_list AS SELECT log, id, cluster_uid, cluster_name FROM logs
+    WHERE owner = session_user OR pg_has_role(session_user, 'kubediff_reader', 'MEMBER');
 GRANT SELECT ON log_list TO kubediff_writer, kubediff_reader;
 INSERT INTO format VALUES (1, 1);

@@ -32,6 +32,8 @@ const RECENT_ENTRY: usize = 300;
 /// A term ends so long after its last renewal, and is renewed as often as this.
 const TTL: Duration = Duration::from_secs(10);
 const RENEWAL: Duration = Duration::from_secs(3);
+/// A day is counted when it has so many versions of this process, as its questions need.
+const COUNTED: [i64; 4] = [500, 5_000, 50_000, 500_000];
 /// This many numbers of objects are taken from the database at once.
 const BLOCK: i64 = 1_000;
 
@@ -58,8 +60,9 @@ struct Attempt {
 struct Writer {
     next: i64,
     time: Time,
-    /// The day of the next versions, in days since 1970.
+    /// The day of the next versions, in days since 1970, and how many it has of this process.
     day: i64,
+    of_day: i64,
     packing: Packing,
     recent: Recent<(i64, String), Known>,
     /// Objects of this batch that the history does not have.
@@ -239,6 +242,7 @@ impl Writer {
             next: meta(db, "next")?,
             time: Time::after(latest),
             day,
+            of_day: 0,
             packing,
             recent: Recent::new(RECENT),
             absent: HashSet::new(),
@@ -302,10 +306,18 @@ impl Writer {
                 return Err(fault);
             }
         };
-        let today = done.last().and_then(|done| done.rows.first()).map(|row| row.try_get(0)).transpose()?;
-        if let Some(Integer(today)) = today.filter(|Integer(today)| *today > self.day) {
-            prepare_days(db, today)?;
-            self.day = today;
+        let (had, has) = (self.of_day, self.of_day + self.next - before);
+        self.of_day = has;
+        // The batch is stored: nothing of what follows may fail it.
+        if COUNTED.iter().any(|step| (had..has).contains(step)) {
+            let count = "SELECT count_day('1970-01-01'::date + ?1::int)";
+            let _ = db.all(count, values![self.day], |_| Ok(()));
+        }
+        let today = done.last().and_then(|done| done.rows.first()).and_then(|row| row.try_get(0).ok());
+        if let Some(Integer(today)) = today.filter(|Integer(today)| *today > self.day)
+            && prepare_days(db, today).is_ok()
+        {
+            (self.day, self.of_day) = (today, 0);
             // What repeats is stored once a day.
             self.packing.shared = Some(Shared::default());
         }
@@ -494,27 +506,25 @@ impl Writer {
             Some(known) => known.object,
             None => self.object_ids.next().ok_or_else(|| Fault::damaged("no number for an object"))?,
         };
-        let row = rows.object(id);
         if is_new {
             let of = (kind.family, namespace, object.name.clone(), object.uid.clone());
-            row.new = Some((of, number));
+            rows.object(id).new = Some((of, number));
         } else if live.is_none() {
-            row.returned = true;
-            row.ended = Some(None);
-            row.state = Some(None);
+            let row = rows.object(id);
+            (row.returned, row.ended, row.state) = (true, Some(None), Some(None));
         }
         let is_of_owners = |path: &String| path.starts_with("metadata.ownerReferences");
         if live.is_none() || change.is_some_and(|change| change.paths.iter().any(is_of_owners)) {
-            row.links = Some(Links::of(bytes));
+            rows.object(id).links = Some(Links::of(bytes));
         }
         if has_ended {
-            row.ended = Some(Some((number, observed_at)));
+            rows.object(id).ended = Some(Some((number, observed_at)));
         }
         if has_ended || live.is_some_and(|known| known.has_state) {
-            row.state = Some(None);
+            rows.object(id).state = Some(None);
         }
-        let mut tags = BTreeSet::from([kind.id]);
-        tags.extend((namespace > 0).then_some(namespace));
+        // Outside of namespaces is a place, too: 0.
+        let mut tags = BTreeSet::from([kind.id, namespace]);
         if let Some(change) = change {
             for manager in &change.managers {
                 tags.insert(self.packing.names.of(db, Table::Managers, &manager.manager)?);

@@ -4,7 +4,6 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use super::chosen::Chosen;
-use super::conditions::in_list;
 use super::db::{Db, values};
 use super::fault::Outcome;
 use super::names::{self, Table};
@@ -125,8 +124,7 @@ impl Candidates {
             Order::NewestFirst => to = to.min(after),
             Order::OldestFirst => from = from.max(after.saturating_add(1)),
         }
-        let places = self.namespaces.as_ref().map(|ids| format!(" AND namespace{}", in_list(ids)));
-        let places = places.unwrap_or_default();
+        let within = self.namespaces.as_deref().map(list).unwrap_or_default();
         let mut window = FIRST_WINDOW;
         let mut numbers = Vec::new();
         while from < to && numbers.len() < PART {
@@ -134,14 +132,9 @@ impl Candidates {
                 Order::NewestFirst => (from.max(to - window), to),
                 Order::OldestFirst => (from, to.min(from + window)),
             };
-            let sql = match places.is_empty() {
-                true => "SELECT tagged FROM tagged(?1::text::int[], ?2, ?3)".to_owned(),
-                false => format!(
-                    "SELECT number FROM versions WHERE number IN (SELECT tagged FROM tagged(?1::text::int[], ?2, ?3)){places}"
-                ),
-            };
-            let ids = format!("{{{}}}", list(&self.ids));
-            numbers.extend(db.all(&sql, values![ids, low, high], |row| row.get::<i64>(0))?);
+            let sql = "SELECT tagged FROM tagged(?1::text::int[], ?2::text::int[], ?3, ?4)";
+            let (ids, within) = (format!("{{{}}}", list(&self.ids)), format!("{{{within}}}"));
+            numbers.extend(db.all(sql, values![ids, within, low, high], |row| row.get::<i64>(0))?);
             match order {
                 Order::NewestFirst => to = low,
                 Order::OldestFirst => from = high,
@@ -153,7 +146,19 @@ impl Candidates {
             Order::NewestFirst => to,
             Order::OldestFirst => from - 1,
         };
-        Ok((numbers, (from < to).then_some(next)))
+        let Some(beyond) = numbers.len().checked_sub(PART).filter(|beyond| *beyond > 0) else {
+            return Ok((numbers, (from < to).then_some(next)));
+        };
+        // A frequent name has many in the last window: the first of them, in order, are enough for now.
+        match order {
+            Order::NewestFirst => drop(numbers.drain(..beyond)),
+            Order::OldestFirst => numbers.truncate(PART),
+        }
+        let last = match order {
+            Order::NewestFirst => numbers.first(),
+            Order::OldestFirst => numbers.last(),
+        };
+        Ok((numbers.clone(), last.copied()))
     }
 
     /// The condition for a version `v`.

@@ -266,7 +266,8 @@ fn retag(packing: &mut Packing, db: Db<'_>, number: i64, [had, has]: [&Vec<Strin
         let Some(id) = names::find(db, Table::Paths, path)? else { continue };
         let sql = "UPDATE versions SET tags = array_remove(tags, ?2::int) WHERE number = ?1";
         db.run(sql, values![number, id])?;
-        let sql = "DELETE FROM paths WHERE id = ?1 AND NOT EXISTS (SELECT tagged(ARRAY[?1::int], 0, ?2))";
+        let sql =
+            "DELETE FROM paths WHERE id = ?1 AND NOT EXISTS (SELECT tagged(ARRAY[?1::int], '{}', 0, ?2))";
         if db.run(sql, values![id, i64::MAX])? > 0 {
             packing.names.forget_path(path);
         }

@@ -163,7 +163,7 @@ fn managers(db: Db<'_>, counted: &[Counted]) -> Outcome<Vec<(String, u64)>> {
     let names = names(db, "SELECT id, name FROM managers", |row| row.get::<String>(1))?;
     let sql = match db.is_file() {
         true => "SELECT number FROM version_managers WHERE manager = ?1 AND number >= ?2 AND number <= ?3",
-        false => "SELECT tagged FROM tagged(ARRAY[?1::int], ?2, ?3 + 1)",
+        false => "SELECT tagged FROM tagged(ARRAY[?1::int], '{}', ?2, ?3 + 1)",
     };
     let mut found = Vec::new();
     for (manager, name) in names {

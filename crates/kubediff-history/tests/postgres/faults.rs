@@ -244,8 +244,10 @@ fn a_role_neither_sees_nor_changes_the_log_of_another_one() {
         assert_eq!(changed.unwrap(), "0", "{table}");
     }
     assert_eq!(
-        as_b("UPDATE meta SET value = 0; SELECT tagged(ARRAY(SELECT generate_series(1, 100)), 0, 1000)")
-            .unwrap(),
+        as_b(
+            "UPDATE meta SET value = 0; SELECT tagged(ARRAY(SELECT generate_series(1, 100)), '{}', 0, 1000)"
+        )
+        .unwrap(),
         ""
     );
     assert!(as_b("INSERT INTO notes (name, value) VALUES ('a', 'b')").is_err());
