@@ -30,7 +30,7 @@ struct Play {
 
 #[test]
 fn the_store_does_what_a_naive_one_does() {
-    for seed in 0..4 {
+    for seed in 0..crate::store::SEEDS {
         println!("seed {seed}");
         play(seed);
     }

@@ -12,6 +12,8 @@ pub(crate) fn read(path: &Path) -> Reader {
     Reader::open(path).unwrap()
 }
 
+/// Seeds of random operations.
+pub(crate) const SEEDS: u64 = 4;
 pub(crate) const IS_FILE: bool = true;
 
 /// The size of the file. A database tells the size of each table.

@@ -45,6 +45,8 @@ pub(crate) fn read(path: &Path) -> Reader {
     Reader::at(&location(path), None).unwrap()
 }
 
+/// Seeds of random operations.
+pub(crate) const SEEDS: u64 = 2;
 pub(crate) const IS_FILE: bool = false;
 
 /// The size of a table with its partitions.
