@@ -1,4 +1,4 @@
-//! The outcome of a batch: a delivery tells four apart.
+//! The outcome of a batch.
 
 use std::time::Duration;
 
@@ -22,9 +22,29 @@ pub enum Answer {
         /// For people: "413".
         reason: Box<str>,
     },
+    /// The sink has the first records of the batch. Another answer is about the rest.
+    Partly {
+        /// How many it has.
+        accepted: usize,
+        /// The answer about the rest.
+        rest: Box<Answer>,
+    },
 }
 
 impl Answer {
+    /// How many records of a batch of so many the sink has, counted from the front.
+    #[must_use]
+    pub fn accepted(&self, of: usize) -> usize {
+        match self {
+            Self::Accepted => of,
+            Self::Partly { accepted, rest } => {
+                let accepted = of.min(*accepted);
+                accepted + rest.accepted(of - accepted)
+            }
+            Self::Busy { .. } | Self::Unavailable { .. } | Self::Refused { .. } => 0,
+        }
+    }
+
     /// The outcome that an HTTP status stands for ([RFC 9110](https://www.rfc-editor.org/rfc/rfc9110#section-15),
     /// [RFC 6585](https://www.rfc-editor.org/rfc/rfc6585#section-4) for 429).
     ///

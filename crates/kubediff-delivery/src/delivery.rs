@@ -58,6 +58,8 @@ pub struct Settled {
     pub dead: Vec<DeadLetter>,
     /// Dead letters that were sent again, and accepted.
     pub resent: Vec<u64>,
+    /// The sink's [mark](crate::Sink::mark), which the driver adds.
+    pub mark: Option<Box<str>>,
 }
 
 /// A record that the sink does not take.
@@ -185,6 +187,7 @@ impl Delivery {
 
     /// The object has this dead letter from before the start: its next record will name it.
     pub fn remember_missing(&mut self, object: u64, number: u64) {
+        let object = if self.policy.in_order { 0 } else { object };
         // A courtesy with a bound: the store has all of them.
         if self.missing.len() < self.policy.window || self.missing.contains_key(&object) {
             self.missing.entry(object).or_default().push(number);
@@ -204,6 +207,8 @@ impl Delivery {
     pub fn read(&mut self, entries: impl IntoIterator<Item = Entry>, through: u64) -> Result<(), Disorder> {
         let after = self.reading.take().unwrap_or(self.window.through());
         self.grown(through);
+        let in_order = self.policy.in_order;
+        let entries = entries.into_iter().map(|entry| if in_order { entry.of_one() } else { entry });
         let read = self.window.add(entries, after, through);
         self.settled.position = self.window.position();
         read
@@ -221,7 +226,17 @@ impl Delivery {
         if self.late.iter().any(|late| late.entry.number == entry.number) {
             return;
         }
+        let entry = if self.policy.in_order { entry.of_one() } else { entry };
         self.late.push_back(Late { entry, failures: 0, not_before: None });
+    }
+
+    /// The sink has lost what it had accepted after this number: all of it is sent again. The position that is stored stays until
+    /// the delivery is past it.
+    pub fn go_back(&mut self, position: u64) {
+        if position < self.window.position() {
+            (self.window, self.reading, self.flight) = (Window::new(position), None, None);
+            self.settled.position = position;
+        }
     }
 
     /// All records up to this one are settled. It may be ahead of what was stored.
@@ -271,7 +286,8 @@ impl Delivery {
             || !self.settled.dead.is_empty()
             || !self.settled.resent.is_empty()
         {
-            self.stored = self.settled.position;
+            self.stored = self.stored.max(self.settled.position);
+            self.settled.position = self.stored;
             let fresh = Settled { position: self.stored, ..Settled::default() };
             return Action::Store(std::mem::replace(&mut self.settled, fresh));
         }
@@ -411,6 +427,12 @@ impl Delivery {
         let Some(flight) = self.flight.take() else { return };
         match answer {
             Answer::Accepted => self.accepted(flight, now),
+            Answer::Partly { accepted, rest } => self.partly(flight, accepted, *rest, now),
+            Answer::Refused { reason } if self.policy.in_order && flight.kind != Kind::Late => {
+                if let Some(first) = flight.numbers.first() {
+                    self.give_up(*first, &reason);
+                }
+            }
             Answer::Refused { reason } => {
                 let before = self.trouble.take();
                 let was_alone = flight.numbers.len() == 1 && flight.kind != Kind::Late;
@@ -451,6 +473,18 @@ impl Delivery {
             }
         }
         self.settled.position = self.window.position();
+    }
+
+    fn partly(&mut self, mut flight: Flight, accepted: usize, answer: Answer, now: Instant) {
+        let rest = flight.numbers.split_off(accepted.min(flight.numbers.len()));
+        let kind = flight.kind;
+        if !flight.numbers.is_empty() {
+            self.accepted(flight, now);
+        }
+        if !rest.is_empty() {
+            self.flight = Some(Flight { numbers: rest, kind });
+            self.answered(answer, now);
+        }
     }
 
     /// The sink failed, with this batch or with everything.
@@ -538,16 +572,21 @@ impl Delivery {
         if !takes_others {
             self.given_up = Some(now);
         }
-        if let Some(Entry { object, namespace, .. }) = self.window.settle(number) {
-            if takes_others {
-                // This record was to blame.
-                self.window.trust(namespace);
-            }
-            self.remember_missing(object, number);
-            self.dead += 1;
-            self.bury(number, object, reason);
+        let namespace = self.give_up(number, reason);
+        if let (true, Some(namespace)) = (takes_others, namespace) {
+            // This record was to blame.
+            self.window.trust(namespace);
         }
         true
+    }
+
+    /// Makes a dead letter of the record, and returns its namespace.
+    fn give_up(&mut self, number: u64, reason: &str) -> Option<u64> {
+        let Entry { object, namespace, .. } = self.window.settle(number)?;
+        self.remember_missing(object, number);
+        self.dead += 1;
+        self.bury(number, object, reason);
+        Some(namespace)
     }
 
     /// A sink that has accepted nothing until now may refuse everything.

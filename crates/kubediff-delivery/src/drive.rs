@@ -40,6 +40,11 @@ pub trait Log {
 
     /// Waits until the log has a record after this number, and returns the newest number. Cancel safe.
     fn grown(&self, after: u64) -> impl Future<Output = u64> + Send;
+
+    /// The sink has [lost](Sink::lost) what it had accepted after `position`, and up to `from`. It is sent again.
+    fn went_back(&self, position: u64, from: u64) {
+        let _ = (position, from);
+    }
 }
 
 /// Records of a log.
@@ -55,6 +60,17 @@ pub struct Page {
 pub trait Sink {
     /// Sends these records. A sink has a time limit of its own; dropping the future may leave the sink with the records.
     fn send(&mut self, parcel: Parcel<'_>) -> impl Future<Output = Answer> + Send;
+
+    /// Waits until the sink is found to have lost records that it had accepted, and returns the number of the last one before them. It
+    /// is polled while nothing is sent. Cancel safe. Most sinks cannot tell.
+    fn lost(&mut self) -> impl Future<Output = u64> + Send {
+        std::future::pending()
+    }
+
+    /// The place in the sink up to which it has records. It is stored with the position, for the sink that continues after a restart.
+    fn mark(&self) -> Option<Box<str>> {
+        None
+    }
 }
 
 /// Why a delivery has ended, although it was not stopped.
@@ -118,7 +134,8 @@ impl<L: Log, S: Sink> Driver<L, S> {
             let action = self.delivery.next(Instant::now().into_std());
             tell(&self.delivery, &self.status, taken, false);
             match action {
-                Action::Store(settled) => {
+                Action::Store(mut settled) => {
+                    settled.mark = self.sink.mark();
                     held.forget(settled.dead.iter().map(|letter| letter.number));
                     self.log.store(settled).await.map_err(DriveError::Log)?;
                 }
@@ -133,10 +150,9 @@ impl<L: Log, S: Sink> Driver<L, S> {
                 Action::Send(batch) => {
                     read_again(&self.log, &batch, &mut held).await?;
                     let answer = self.send(held.parcel(&batch), taken, &stop).await;
-                    if answer == Answer::Accepted {
-                        held.forget(batch.numbers);
-                        taken += 1;
-                    }
+                    let accepted = answer.accepted(batch.numbers.len());
+                    held.forget(batch.numbers.into_iter().take(accepted));
+                    taken += u64::from(accepted > 0);
                     self.delivery.answered(answer, Instant::now().into_std());
                 }
                 Action::Wait { until } => self.wait(until.map(Instant::from_std), &stop, &mut held).await,
@@ -171,6 +187,10 @@ impl<L: Log, S: Sink> Driver<L, S> {
             () = time => {}
             () = stop.cancelled() => {}
             newest = self.log.grown(self.delivery.newest()) => self.delivery.grown(newest),
+            position = self.sink.lost() => {
+                self.log.went_back(position, self.delivery.position());
+                self.delivery.go_back(position);
+            }
             Some(record) = self.resends.recv() => {
                 self.delivery.resend(record.entry);
                 // The record has waited, too: it is read again.

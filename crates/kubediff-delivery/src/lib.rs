@@ -39,6 +39,9 @@
 //!   nothing else is accepted, and the first record of any other namespace need not.
 //! - **Bounded memory**: at most [`Policy::window`] records and [`Policy::window_bytes`] bytes are held.
 //!
+//! A sink that keeps one order of all records, as a stream does, gets them in the order of their numbers ([`Policy::stream`]): it may have
+//! [the front of a batch](Answer::Partly), and what it [has lost](Sink::lost) is sent again.
+//!
 //! Records of suspect namespaces make room in memory, and are read again. The position waits for them: after a crash, what was
 //! accepted after it is sent again.
 //!

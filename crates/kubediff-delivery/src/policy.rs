@@ -7,6 +7,9 @@ use fastrand::Rng;
 /// The bounds and waits of a delivery. The defaults suit a webhook.
 #[derive(Debug, Clone)]
 pub struct Policy {
+    /// Whether the sink keeps one order of all records, as a stream does; off by default. No record is sent before the one before it is
+    /// accepted or a dead letter then, whatever their objects and namespaces, and a record that the sink refuses is a dead letter at once.
+    pub in_order: bool,
     /// The most records of a batch; 50 by default.
     pub batch: usize,
     /// The most bytes of a batch of several records; 256 KiB by default. A larger record is sent alone.
@@ -41,6 +44,7 @@ pub struct Policy {
 impl Default for Policy {
     fn default() -> Self {
         Self {
+            in_order: false,
             batch: 50,
             batch_bytes: 256 << 10,
             window: 1_000,
@@ -70,6 +74,13 @@ impl Policy {
     pub fn chat() -> Self {
         let pace = Duration::from_millis(1_100);
         Self { batch: 1, digest_beyond: Some(20), pace, ..Self::default() }
+    }
+
+    /// A policy for a stream: batches of 500 in the order of the log, and waits of up to 15 s.
+    #[must_use]
+    pub fn stream() -> Self {
+        let (batch_bytes, longest_wait) = (1 << 20, Duration::from_secs(15));
+        Self { in_order: true, batch: 500, batch_bytes, longest_wait, ..Self::default() }
     }
 
     /// The wait after the `times`-th failure in a row.

@@ -17,6 +17,13 @@ pub struct Entry {
     pub bytes: usize,
 }
 
+impl Entry {
+    /// As if there were one object.
+    pub(crate) fn of_one(self) -> Self {
+        Self { object: 0, namespace: 0, ..self }
+    }
+}
+
 /// The records that were read do not come after those that were read before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("record {number} was read after record {after}: records must be read in their order")]

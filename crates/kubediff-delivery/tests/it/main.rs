@@ -18,5 +18,6 @@ mod scripts;
 mod server;
 mod slack;
 mod stage;
+mod streams;
 mod tenants;
 mod webhooks;
