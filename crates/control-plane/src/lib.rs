@@ -35,4 +35,4 @@ pub use error::Error;
 pub use process::{ControlPlane, Ending};
 pub use release::{NotARelease, Release};
 pub use shared::{shared, shared_or_skip};
-pub use tool::{program_or_skip, tool};
+pub use tool::{nats_server_or_skip, program_or_skip, tool};

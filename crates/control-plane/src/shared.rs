@@ -56,7 +56,7 @@ pub(crate) fn or_skip<T, E: Borrow<Error>>(test: &str, start: impl FnOnce() -> R
                 note(&format!("{test} skipped: no Go toolchain"));
                 None
             }
-            error => panic!("{test} needs a control plane: {}", with_causes(error)),
+            error => panic!("{test} needs a server: {}", with_causes(error)),
         },
     }
 }

@@ -18,7 +18,9 @@ const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 ///
 /// [`Error::GoMissing`] without a Go toolchain, otherwise the failure of the build.
 pub fn tool(package: &str, version: &str) -> Result<PathBuf, Error> {
-    let name = package.rsplit('/').next().unwrap_or(package);
+    // `v2` at the end of a module's path is its version, and no name.
+    let is_name = |part: &&str| part.strip_prefix('v').is_none_or(|version| version.parse::<u32>().is_err());
+    let name = package.rsplit('/').find(is_name).unwrap_or(package);
     cached(name, version, |folder| toolchain::install(&format!("{package}@{version}"), folder))
 }
 
@@ -59,4 +61,14 @@ fn cached(
         note(&format!("built {} in {} s", program.display(), begin.elapsed().as_secs()));
     }
     Ok(program)
+}
+
+/// Returns the path of a NATS server, for a test that is skipped where one with [`shared_or_skip`](crate::shared_or_skip) is.
+///
+/// # Panics
+///
+/// If the program cannot be built for any other reason, and, where the variable `CI` is `true`, without Go.
+#[must_use]
+pub fn nats_server_or_skip(test: &str) -> Option<PathBuf> {
+    or_skip(test, || tool("github.com/nats-io/nats-server/v2", "v2.15.3"))
 }

@@ -1,7 +1,7 @@
 //! The HTTP client of sinks: what all of them have in common.
 
 mod failure;
-mod tls;
+pub(crate) mod tls;
 
 use std::time::{Duration, SystemTime};
 
@@ -23,6 +23,12 @@ pub enum SinkError {
         /// Its name.
         name: String,
     },
+    /// The address of a NATS server is none.
+    #[error("the servers of the sink are addresses of NATS: nats://HOST:PORT or tls://HOST:PORT")]
+    Server,
+    /// The credentials of NATS are none.
+    #[error("these are no credentials of NATS, as `nsc generate creds` writes them")]
+    Credentials,
     /// The certificates cannot be read.
     #[error("the sink's certificates are not PEM")]
     Certificates,
@@ -36,13 +42,16 @@ const IDLE: Duration = Duration::from_secs(20);
 
 /// A client that follows no redirect: they would carry credentials to another host.
 pub(crate) fn client(timeout: Duration, ca: Option<&[u8]>) -> Result<Client, SinkError> {
+    let mut tls = tls::config(ca)?;
+    // A sink sends one message at a time.
+    tls.alpn_protocols = vec![b"http/1.1".to_vec()];
     Client::builder()
         .user_agent(concat!("kubediff/", env!("CARGO_PKG_VERSION")))
         .redirect(redirect::Policy::none())
         .timeout(timeout)
         // Servers and load balancers close what idles for longer, and a message that meets their close is lost on the way.
         .pool_idle_timeout(IDLE)
-        .tls_backend_preconfigured(tls::config(ca)?)
+        .tls_backend_preconfigured(tls)
         .build()
         .map_err(|error| SinkError::Tls(error.without_url().into()))
 }

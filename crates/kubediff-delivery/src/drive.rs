@@ -135,7 +135,9 @@ impl<L: Log, S: Sink> Driver<L, S> {
             tell(&self.delivery, &self.status, taken, false);
             match action {
                 Action::Store(mut settled) => {
-                    settled.mark = self.sink.mark();
+                    // After a loss, the former mark tells a new process what is not yet sent again.
+                    let is_there = self.delivery.position() >= settled.position;
+                    settled.mark = is_there.then(|| self.sink.mark()).flatten();
                     held.forget(settled.dead.iter().map(|letter| letter.number));
                     self.log.store(settled).await.map_err(DriveError::Log)?;
                 }

@@ -57,6 +57,8 @@ mod client;
 mod delivery;
 mod drive;
 mod file;
+#[cfg(feature = "jetstream")]
+mod jetstream;
 mod json;
 mod lines;
 mod policy;
@@ -70,9 +72,11 @@ pub use client::{SinkError, is_url};
 pub use delivery::{Action, Batch, DeadLetter, Delivery, Settled};
 pub use drive::{DriveError, Driver, Log, Page, Sink, Status};
 pub use file::{File, FileOptions};
+#[cfg(feature = "jetstream")]
+pub use jetstream::{JetStream, JetStreamOptions, Login};
 pub use lines::Lines;
 pub use policy::Policy;
-pub use record::{Parcel, Record};
+pub use record::{Event, Parcel, Place, Record};
 pub use slack::{Slack, SlackOptions, Target};
 pub use webhook::{Form, Key, KeyError, Webhook, WebhookOptions};
 pub use window::{Disorder, Entry};

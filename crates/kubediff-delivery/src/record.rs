@@ -14,6 +14,8 @@ pub struct Record {
     pub id: Box<str>,
     /// When it was observed.
     pub time: Timestamp,
+    /// The event that it tells.
+    pub event: Event,
     /// Its subject, for people and filters: `Deployment shop/cart`.
     pub subject: Box<str>,
     /// The event in one line, for people: `updated Deployment shop/cart: image 1.2.3 -> 1.2.4`.
@@ -24,6 +26,28 @@ pub struct Record {
     pub body: Bytes,
     /// The story of which it tells a milestone. A sink that can do so edits what it has said of the story.
     pub story: Option<u64>,
+}
+
+/// The event of a record, for subjects and filters.
+#[derive(Debug, Clone, Default)]
+pub struct Event {
+    /// Its type, as CloudEvents have it: `io.kubediff.change.updated`.
+    pub kind: Box<str>,
+    /// What it is about: `deployments.apps/shop/cart`.
+    pub about: Box<str>,
+    /// Where its object is; `None` if it is about none.
+    pub place: Option<Place>,
+}
+
+/// The place of an object in a cluster.
+#[derive(Debug, Clone, Default)]
+pub struct Place {
+    /// Its group; empty for the core group.
+    pub group: Box<str>,
+    /// The plural name of its resource.
+    pub resource: Box<str>,
+    /// Its namespace; `None` for an object of the whole cluster.
+    pub namespace: Option<Box<str>>,
 }
 
 /// Records that are sent together.

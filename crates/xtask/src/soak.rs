@@ -54,6 +54,12 @@ const STORIES: &[Story] = &[
         kind: Kind::Killed,
     },
     Story {
+        package: "kubectl-changes-delivery",
+        target: Target::Test("it"),
+        test: "jetstream::whatever_is_killed_or_cut_a_consumer_gets_the_log",
+        kind: Kind::Killed,
+    },
+    Story {
         package: "kubectl-changes",
         target: Target::Test("watch"),
         test: "kills::k1_k6_a_daemon_that_is_killed_again_and_again_loses_and_doubles_nothing",

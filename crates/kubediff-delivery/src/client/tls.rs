@@ -12,7 +12,7 @@ use rustls_platform_verifier::Verifier;
 use super::SinkError;
 
 /// Trusts what the machine trusts, and these certificates in PEM.
-pub(super) fn config(ca: Option<&[u8]>) -> Result<ClientConfig, SinkError> {
+pub(crate) fn config(ca: Option<&[u8]>) -> Result<ClientConfig, SinkError> {
     let certificates: Vec<_> = CertificateDer::pem_slice_iter(ca.unwrap_or_default())
         .collect::<Result<_, _>>()
         .map_err(|_| SinkError::Certificates)?;
@@ -21,14 +21,12 @@ pub(super) fn config(ca: Option<&[u8]>) -> Result<ClientConfig, SinkError> {
     }
     let provider = Arc::new(default_provider());
     let verifier = Verifier::new_with_extra_roots(certificates, provider.clone()).map_err(failed)?;
-    let mut config = ClientConfig::builder_with_provider(provider)
+    let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(failed)?
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(verifier))
         .with_no_client_auth();
-    // A sink sends one message at a time.
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(config)
 }
 

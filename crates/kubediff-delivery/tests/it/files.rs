@@ -52,6 +52,7 @@ async fn send(file: &mut File, number: u64, bytes: usize) -> Answer {
         details: "".into(),
         body: body.into(),
         story: None,
+        event: kubediff_delivery::Event::default(),
     };
     file.send(Parcel { records: vec![&record], is_digest: false, is_late: false, missing: &[] }).await
 }

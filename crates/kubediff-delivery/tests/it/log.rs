@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 
 use jiff::Timestamp;
-use kubediff_delivery::{Entry, Log, Page, Record, Settled};
+use kubediff_delivery::{Entry, Event, Log, Page, Place, Record, Settled};
 use tokio::sync::watch;
 
 #[derive(Clone)]
@@ -13,6 +13,8 @@ pub(crate) struct Memory {
     newest: Arc<watch::Sender<u64>>,
     /// The stored progress.
     pub(crate) settled: Arc<watch::Sender<Settled>>,
+    /// From where to where the delivery went back last.
+    pub(crate) went_back: Arc<watch::Sender<Option<(u64, u64)>>>,
 }
 
 impl Memory {
@@ -22,6 +24,7 @@ impl Memory {
             records: Arc::default(),
             newest: Arc::default(),
             settled: Arc::new(watch::Sender::new(Settled::default())),
+            went_back: Arc::default(),
         };
         log.append(objects);
         log
@@ -42,6 +45,15 @@ impl Memory {
                 details: format!("- n: {}\n+ n: {number}", number - 1).into(),
                 body: body.into(),
                 story: None,
+                event: Event {
+                    kind: "io.kubediff.change.updated".into(),
+                    about: format!("configmaps/shop/object-{object}").into(),
+                    place: Some(Place {
+                        group: "".into(),
+                        resource: "configmaps".into(),
+                        namespace: Some("shop".into()),
+                    }),
+                },
             });
         }
         self.newest.send_replace(records.len() as u64);
@@ -50,9 +62,7 @@ impl Memory {
     /// Appends a record with these texts.
     pub(crate) fn say(&self, object: u64, summary: &str, details: &str) {
         self.append([object]);
-        let mut records = self.records.lock().expect("no panic");
-        let record = records.last_mut().expect("a record");
-        (record.summary, record.details) = (summary.into(), details.into());
+        self.change(|record| (record.summary, record.details) = (summary.into(), details.into()));
     }
 
     /// Gives a record another JSON.
@@ -63,7 +73,12 @@ impl Memory {
     /// Appends a milestone of a story.
     pub(crate) fn tell(&self, story: u64, summary: &str, details: &str) {
         self.say(story, summary, details);
-        self.records.lock().expect("no panic").last_mut().expect("a record").story = Some(story);
+        self.change(|record| record.story = Some(story));
+    }
+
+    /// Changes the last record.
+    pub(crate) fn change(&self, change: impl FnOnce(&mut Record)) {
+        change(self.records.lock().expect("no panic").last_mut().expect("a record"));
     }
 
     pub(crate) fn record(&self, number: u64) -> Record {
@@ -100,10 +115,15 @@ impl Log for Memory {
     async fn store(&self, settled: Settled) -> Result<(), Infallible> {
         self.settled.send_modify(|all| {
             all.position = settled.position;
+            all.mark = settled.mark.or(all.mark.take());
             all.dead.extend(settled.dead);
             all.resent.extend(settled.resent);
         });
         Ok(())
+    }
+
+    fn went_back(&self, position: u64, from: u64) {
+        self.went_back.send_replace(Some((from, position)));
     }
 
     async fn grown(&self, after: u64) -> u64 {

@@ -3,13 +3,16 @@
 #![allow(
     clippy::expect_used,
     clippy::panic,
+    clippy::print_stdout,
     clippy::cast_possible_truncation,
-    reason = "a test may stop at a surprise, its helpers too; its numbers are small"
+    reason = "a test may stop at a surprise, its helpers too; it prints its seed; its numbers are small"
 )]
 
 mod files;
+mod jetstream;
 mod lines;
 mod log;
+mod nats;
 mod otlp;
 mod random;
 mod refusals;

@@ -47,10 +47,23 @@ impl Running {
         Self { stop, status: told, resends, task }
     }
 
+    /// Waits until the reason why the sink does not take records has these words.
+    pub(crate) async fn trouble_with(&mut self, words: &str) -> String {
+        let has = |status: &Status| status.trouble.as_ref().is_some_and(|trouble| trouble.contains(words));
+        let told = self.status.wait_for(has).await.expect("a driver");
+        told.trouble.as_deref().expect("a reason").to_owned()
+    }
+
     /// Waits until the sink does not take records, and returns why.
     pub(crate) async fn trouble(&mut self) -> String {
         let told = self.status.wait_for(|status| status.trouble.is_some()).await.expect("a driver");
         told.trouble.as_deref().expect("a reason").to_owned()
+    }
+
+    /// Ends it as the end of the process would.
+    pub(crate) async fn kill(self) {
+        self.task.abort();
+        let _ = self.task.await;
     }
 
     pub(crate) async fn stop(self) {

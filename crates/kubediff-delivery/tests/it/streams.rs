@@ -13,20 +13,13 @@ struct Stream {
     random: Rng,
     refused: BTreeSet<u64>,
     messages: Vec<u64>,
-    /// The last number that is known to be in the stream.
+    /// The last number that is known to be in the stream. It is stored with the position.
     known: u64,
-    /// The largest that it has been. It is stored with the position.
-    mark: u64,
 }
 
 impl Stream {
     fn has_lost(&self) -> bool {
         self.last() < self.known
-    }
-
-    fn know(&mut self, number: u64) {
-        self.known = number;
-        self.mark = self.mark.max(number);
     }
 
     fn append(&mut self, numbers: &[u64]) -> Answer {
@@ -46,7 +39,7 @@ impl Stream {
             _ => Answer::Unavailable { reason: "500".into() },
         };
         if accepted == numbers.len() && self.random.u8(..5) > 0 {
-            self.know(self.last());
+            self.known = self.last();
             return Answer::Accepted;
         }
         // Some of the answers are lost.
@@ -56,7 +49,7 @@ impl Stream {
 
     fn partly(&mut self, accepted: usize, numbers: &[u64], rest: Answer) -> Answer {
         if let Some(last) = numbers[..accepted].last() {
-            self.know(*last);
+            self.known = *last;
         }
         Answer::Partly { accepted, rest: Box::new(rest) }
     }
@@ -91,7 +84,7 @@ fn run(seed: u64) -> u64 {
     let log: Vec<Entry> = (1..=count).filter(|_| random.u8(..4) > 0).map(entry).collect();
     let refused: BTreeSet<u64> =
         log.iter().map(|entry| entry.number).filter(|_| random.u8(..15) == 0).collect();
-    let mut stream = Stream { random: random.fork(), refused, messages: Vec::new(), known: 0, mark: 0 };
+    let mut stream = Stream { random: random.fork(), refused, messages: Vec::new(), known: 0 };
 
     let mut now = Instant::now();
     let (mut stored, mut mark, mut dead) = (0, 0, BTreeSet::new());
@@ -108,7 +101,7 @@ fn run(seed: u64) -> u64 {
             // A new process: what is stored is all that is known.
             delivery = Delivery::new(policy.clone(), random.u64(..), stored);
             delivery.grown(grown);
-            (stream.known, stream.mark) = (mark, mark);
+            stream.known = mark;
         }
         if losses < 8 && random.u16(..100) == 0 && !stream.messages.is_empty() {
             losses += 1;
@@ -117,7 +110,10 @@ fn run(seed: u64) -> u64 {
         match delivery.next(now) {
             Action::Store(settled) => {
                 assert!(settled.position >= stored, "the position goes back");
-                (stored, mark) = (settled.position, stream.mark);
+                stored = settled.position;
+                if delivery.position() >= stored {
+                    mark = stream.known;
+                }
                 dead.extend(settled.dead.iter().map(|letter| letter.number));
             }
             Action::Read { after, records, .. } => {

@@ -78,7 +78,7 @@ fn fill(history: &mut History, records: u64) {
     batch.gap(at(0), at(1), None, format!("{VALUE} was refused"));
     history.commit(&batch).unwrap();
     let dead = vec![DeadLetter { number: Number(3), object: 3, reason: format!("{VALUE} is no JSON") }];
-    history.settle_sink("hook", &Settled { position: Number(3), dead, resent: Vec::new() }).unwrap();
+    history.settle_sink("hook", &Settled { position: Number(3), dead, ..Settled::default() }).unwrap();
 }
 
 fn scrub(history: &mut History) -> Scrub {

@@ -162,7 +162,7 @@ fn webhook(settings: &WebhookSettings, folder: &Path, cluster: &Cluster) -> Resu
             SinkError::Url => "webhook.url",
             SinkError::Header { .. } => "webhook.headers",
             SinkError::Certificates => "webhook.caFile",
-            SinkError::Tls(_) => "webhook",
+            SinkError::Tls(_) | SinkError::Server | SinkError::Credentials => "webhook",
         };
         (field, error.into())
     })

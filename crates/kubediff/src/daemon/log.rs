@@ -138,6 +138,7 @@ impl Log for SinkLog {
             position: Number(settled.position),
             dead: dead.collect(),
             resent: settled.resent.into_iter().map(Number).collect(),
+            mark: settled.mark.map(Into::into),
         };
         let settled = Arc::new(settled);
         loop {

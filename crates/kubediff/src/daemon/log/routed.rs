@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use jiff::Timestamp;
-use kubediff_delivery::{Entry, Record as Parcelled};
+use kubediff_delivery::{Entry, Event, Place, Record as Parcelled};
 use kubediff_history::{
     At, ChangeRecord, Error, Filter, Gap, Ids, KindName, Number, ObjectId, Page, Reader, Record, Scope,
     Scrubbed,
@@ -224,6 +224,7 @@ impl Routed {
             let details = differences(&change);
             let subject = subject(&change.object);
             let mut bodies: Vec<((Severity, Shape), Bytes)> = Vec::new();
+            let event = event(&format!("change.{}", change.verb.as_str()), &change.object);
             for delivery in deliveries {
                 let form = match self.shape(delivery.sink) {
                     envelope @ Shape::Envelope { .. } => (Severity::default(), envelope),
@@ -236,6 +237,7 @@ impl Routed {
                     body
                 });
                 let texts = Texts {
+                    event: event.clone(),
                     subject: subject.as_str().into(),
                     summary: delivery.text.into_inner().into(),
                     details: details.clone(),
@@ -286,9 +288,10 @@ impl Routed {
                     "story": story, "began": root, "severity": delivery.severity.as_str(),
                 }),
             };
+            let event = event("story", &story.object);
             let texts = Texts {
                 details: details.clone(),
-                ..Texts::of(&subject, format!("{subject}: {words}"), &body)
+                ..Texts::of(event, &subject, format!("{subject}: {words}"), &body)
             };
             let parcelled = self.parcelled(number.0, order_of(&story.object), at, texts);
             parcels.push((delivery.sink.to_owned(), Parcelled { story: Some(story.id.0), ..parcelled }));
@@ -306,7 +309,8 @@ impl Routed {
             "cause": gap.reason,
         });
         let summary = format!("{what} was not watched from {from:.0} to {to:.0}: {}", gap.reason);
-        let texts = |body: &Value| Texts::of(&format!("gap {what}"), summary.clone(), body);
+        let event = Event { kind: "io.kubediff.gap".into(), about: what.into(), place: None };
+        let texts = |body: &Value| Texts::of(event.clone(), &format!("gap {what}"), summary.clone(), body);
         self.told(gap.number, to, resource, [texts(&body), texts(&event::gap(gap))])
     }
 
@@ -318,7 +322,9 @@ impl Routed {
         let body = json!({
             "number": number, "change": "scrubbed", "at": at, "from": from, "to": to, "masked": masked, "cause": cause,
         });
-        let texts = |body: &Value| Texts::of("scrubbed", summary.clone(), body);
+        let event =
+            Event { kind: "io.kubediff.scrubbed".into(), about: format!("{from}-{to}").into(), place: None };
+        let texts = |body: &Value| Texts::of(event.clone(), "scrubbed", summary.clone(), body);
         self.told(*number, *at, None, [texts(&body), texts(&event::scrubbed(scrubbed))])
     }
 
@@ -344,17 +350,18 @@ impl Routed {
 
     fn parcelled(&self, number: u64, order: Order, time: Timestamp, texts: Texts) -> Parcelled {
         let Order { object, namespace } = order;
-        let Texts { subject, summary, details, body } = texts;
+        let Texts { event, subject, summary, details, body } = texts;
         let bytes = OVERHEAD + subject.len() + summary.len() + details.len() + body.len();
         let id = self.ids.of(Number(number)).into();
         let entry = Entry { number, object, namespace, bytes };
-        Parcelled { entry, id, time, subject, summary, details, body, story: None }
+        Parcelled { entry, id, time, event, subject, summary, details, body, story: None }
     }
 }
 
 /// A record in words, and in its format.
 #[derive(Clone)]
 struct Texts {
+    event: Event,
     subject: Box<str>,
     summary: Box<str>,
     details: Box<str>,
@@ -362,10 +369,21 @@ struct Texts {
 }
 
 impl Texts {
-    fn of(subject: &str, summary: String, body: &Value) -> Self {
+    fn of(event: Event, subject: &str, summary: String, body: &Value) -> Self {
         let body = render::json(body).unwrap_or_default().into_bytes().into();
-        Self { subject: subject.into(), summary: summary.into(), details: Box::default(), body }
+        Self { event, subject: subject.into(), summary: summary.into(), details: Box::default(), body }
     }
+}
+
+/// What happened to an object: `change.updated`, `story`.
+fn event(what: &str, object: &ObjectId) -> Event {
+    let ObjectId { gvk, resource, namespace, name, .. } = object;
+    let dot = if gvk.group.is_empty() { "" } else { "." };
+    let namespace: Option<Box<str>> = namespace.as_deref().map(Into::into);
+    let key = namespace.as_deref().map_or_else(|| name.clone(), |namespace| format!("{namespace}/{name}"));
+    let about = format!("{resource}{dot}{}/{key}", gvk.group).into();
+    let place = Place { group: gvk.group.as_str().into(), resource: resource.as_str().into(), namespace };
+    Event { kind: format!("io.kubediff.{what}").into(), about, place: Some(place) }
 }
 
 /// `Deployment shop/cart`.

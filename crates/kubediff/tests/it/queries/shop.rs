@@ -142,6 +142,6 @@ fn story(path: &Path) {
         }),
     );
     world.deleted("14:50:00", "Secret", "db");
-    let settled = Settled { position: Number(10), dead: Vec::new(), resent: Vec::new() };
+    let settled = Settled { position: Number(10), ..Settled::default() };
     world.history().settle_sink("slack", &settled).unwrap();
 }
