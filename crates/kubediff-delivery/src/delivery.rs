@@ -58,8 +58,8 @@ pub struct Settled {
     pub dead: Vec<DeadLetter>,
     /// Dead letters that were sent again, and accepted.
     pub resent: Vec<u64>,
-    /// The sink's [mark](crate::Sink::mark), which the driver adds.
-    pub mark: Option<Box<str>>,
+    /// The sink's [tail](crate::Sink::tail), which the driver adds.
+    pub tail: Option<Box<str>>,
 }
 
 /// A record that the sink does not take.

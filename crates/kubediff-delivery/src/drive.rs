@@ -68,7 +68,7 @@ pub trait Sink {
     }
 
     /// The place in the sink up to which it has records. It is stored with the position, for the sink that continues after a restart.
-    fn mark(&self) -> Option<Box<str>> {
+    fn tail(&self) -> Option<Box<str>> {
         None
     }
 }
@@ -135,9 +135,9 @@ impl<L: Log, S: Sink> Driver<L, S> {
             tell(&self.delivery, &self.status, taken, false);
             match action {
                 Action::Store(mut settled) => {
-                    // After a loss, the former mark tells a new process what is not yet sent again.
+                    // After a loss, the former tail tells a new process what is not sent again yet.
                     let is_there = self.delivery.position() >= settled.position;
-                    settled.mark = is_there.then(|| self.sink.mark()).flatten();
+                    settled.tail = is_there.then(|| self.sink.tail()).flatten();
                     held.forget(settled.dead.iter().map(|letter| letter.number));
                     self.log.store(settled).await.map_err(DriveError::Log)?;
                 }

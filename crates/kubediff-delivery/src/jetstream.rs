@@ -19,7 +19,7 @@ use append::{Appended, Failure};
 use connect::{Access, Connected};
 use message::Messages;
 use setup::Setup;
-use tail::{Found, Mark};
+use tail::{Found, Tail};
 
 /// The waits for a server while nothing is sent.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
@@ -91,9 +91,9 @@ pub struct JetStream {
     ids: Ids,
     connected: Option<Connected>,
     /// The end of the stream, if it is known.
-    at: Option<Mark>,
+    at: Option<Tail>,
     /// What the stream is known to have. What it has lost is found once.
-    known: Option<Mark>,
+    known: Option<Tail>,
     /// The stream has lost what it had after this number, and nobody has asked for it yet.
     lost: Option<u64>,
 }
@@ -132,14 +132,14 @@ impl JetStream {
         })
     }
 
-    /// Continues a log, with the [mark](Sink::mark) that was stored last. `ids` has the id of each of its records.
+    /// Continues a log, with the [tail](Sink::tail) that was stored last. `ids` has the id of each of its records.
     #[must_use]
     pub fn continues(
         mut self,
-        mark: Option<&str>,
+        tail: Option<&str>,
         ids: impl Fn(u64) -> String + Send + Sync + 'static,
     ) -> Self {
-        self.known = mark.and_then(|mark| Mark::read(mark, &self.setup.name));
+        self.known = tail.and_then(|tail| Tail::read(tail, &self.setup.name));
         self.ids = Box::new(ids);
         self
     }
@@ -240,7 +240,7 @@ impl Sink for JetStream {
         }
     }
 
-    fn mark(&self) -> Option<Box<str>> {
+    fn tail(&self) -> Option<Box<str>> {
         self.known.map(|known| known.write(&self.setup.name))
     }
 }

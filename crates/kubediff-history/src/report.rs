@@ -148,8 +148,8 @@ pub struct Sink {
     pub lost: u64,
     /// How many dead letters it has.
     pub dead: u64,
-    /// Its last [mark](Settled::mark).
-    pub mark: Option<String>,
+    /// Its last [tail](Settled::tail).
+    pub tail: Option<String>,
 }
 
 /// A record that a sink does not take.
@@ -173,7 +173,7 @@ pub struct Settled {
     /// Former dead letters that were taken after all.
     pub resent: Vec<Number>,
     /// What the sink wants to know after a restart, if it is new.
-    pub mark: Option<String>,
+    pub tail: Option<String>,
 }
 
 /// How much is in a history.

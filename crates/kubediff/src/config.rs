@@ -34,7 +34,9 @@ pub use resource::{InvalidResource, ResourceName};
 pub use route::{Match, Milestones, Route, Severity};
 pub use run::SCHEMA;
 pub use secrets::SecretsSettings;
-pub use sink::{FileSettings, Format, Method, Sink, SlackSettings, StdoutSettings, WebhookSettings};
+pub use sink::{
+    FileSettings, Format, JetStreamSettings, Method, Sink, SlackSettings, StdoutSettings, WebhookSettings,
+};
 pub use value::{InvalidMode, InvalidPeriod, InvalidSize, Mode, Period, Secret, SecretError, Size, Text};
 pub use warning::{Note, Warning};
 pub use watch::{Exclude, Watch};

@@ -6,7 +6,7 @@ use async_nats::jetstream::context::{PublishAckFuture, PublishError, PublishErro
 use async_nats::jetstream::{self, Context, ErrorCode};
 
 use super::message::Messages;
-use super::tail::Mark;
+use super::tail::Tail;
 use crate::record::Parcel;
 
 /// The most messages without an acknowledgement.
@@ -15,7 +15,7 @@ pub(super) const IN_FLIGHT: usize = 256;
 /// How far the stream has come.
 pub(super) struct Appended {
     /// The place of the last message that it has acknowledged.
-    pub(super) at: Mark,
+    pub(super) at: Tail,
     /// How many records of the parcel it has.
     pub(super) accepted: usize,
 }
@@ -58,7 +58,7 @@ pub(super) async fn append(
         match context.send_publish(messages.subject(record), message).await {
             Ok(acknowledged) => {
                 let number = if parcel.is_late { last.number } else { record.entry.number };
-                last = Mark { sequence: last.sequence + 1, number };
+                last = Tail { sequence: last.sequence + 1, number };
                 under_way.push_back((last, acknowledged));
             }
             Err(error) => {
@@ -75,7 +75,7 @@ pub(super) async fn append(
 
 /// Waits for the acknowledgement of the first message that is under way.
 async fn settle(
-    under_way: &mut VecDeque<(Mark, PublishAckFuture)>,
+    under_way: &mut VecDeque<(Tail, PublishAckFuture)>,
     messages: &mut Messages,
     is_late: bool,
     appended: &mut Appended,
@@ -90,7 +90,7 @@ async fn settle(
             messages.unnamed = messages.unnamed.max(at.number);
             return Err(Failure::Duplicate);
         }
-        (false, _) => appended.at = Mark { sequence: acknowledged.sequence, ..at },
+        (false, _) => appended.at = Tail { sequence: acknowledged.sequence, ..at },
     }
     appended.accepted += 1;
     Ok(())

@@ -6,13 +6,8 @@ use std::fmt::Write;
 use async_nats::HeaderMap;
 use async_nats::jetstream::message::PublishMessage;
 
-use super::tail::Mark;
+use super::tail::{ID, NUMBER, Tail};
 use crate::record::{Parcel, Place, Record};
-
-/// The number up to which the stream has the log, with this message.
-pub(super) const NUMBER: &str = "Kubediff-Number";
-/// The id of the message's record.
-pub(super) const ID: &str = "ce-id";
 
 /// Makes messages.
 pub(super) struct Messages {
@@ -46,7 +41,7 @@ impl Messages {
     }
 
     /// The message that comes after the one at this place.
-    pub(super) fn message(&self, record: &Record, parcel: &Parcel<'_>, last: Mark) -> PublishMessage {
+    pub(super) fn message(&self, record: &Record, parcel: &Parcel<'_>, last: Tail) -> PublishMessage {
         let number = record.entry.number;
         let mut headers = HeaderMap::new();
         headers.insert("ce-specversion", "1.0");

@@ -5,23 +5,27 @@ use async_nats::jetstream::message::StreamMessage;
 use async_nats::jetstream::stream::{LastRawMessageErrorKind, State, Stream};
 
 use super::Ids;
-use super::message::{ID, NUMBER};
 use super::setup::Setup;
+
+/// The header with the number up to which the stream has the log, with this message.
+pub(super) const NUMBER: &str = "Kubediff-Number";
+/// The header with the id of the message's record.
+pub(super) const ID: &str = "ce-id";
 
 /// A message that arrives while the end is looked for makes one more look necessary.
 const LOOKS: u32 = 10;
 
 /// A place in a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Mark {
+pub(super) struct Tail {
     /// The sequence of the last message.
     pub(super) sequence: u64,
     /// The number up to which the stream has the log.
     pub(super) number: u64,
 }
 
-impl Mark {
-    /// Reads a mark; `None` if it is that of another stream.
+impl Tail {
+    /// Reads a tail; `None` if it is that of another stream.
     pub(super) fn read(text: &str, stream: &str) -> Option<Self> {
         let mut parts = text.splitn(3, ' ');
         let (sequence, number) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
@@ -35,7 +39,7 @@ impl Mark {
 
 /// What is at the end of a stream.
 pub(super) struct Found {
-    pub(super) at: Mark,
+    pub(super) at: Tail,
     /// Whether the last message is a record that the log has.
     pub(super) is_ours: bool,
     /// Whether messages are gone that it is known to have had, and not because they were too old or somebody wanted it so.
@@ -47,7 +51,7 @@ pub(super) async fn find(
     context: &Context,
     setup: &Setup,
     ids: &Ids,
-    known: Option<Mark>,
+    known: Option<Tail>,
 ) -> Result<Found, Box<str>> {
     let name = &setup.name;
     for _ in 0..LOOKS {
@@ -63,18 +67,18 @@ pub(super) async fn find(
             // An empty stream that has counted on is one whose messages were too old, or were purged.
             let has_lost = known.is_some_and(|known| sequence < known.sequence);
             let number = if has_lost { 0 } else { number };
-            return Ok(Found { at: Mark { sequence, number }, is_ours: false, has_lost });
+            return Ok(Found { at: Tail { sequence, number }, is_ours: false, has_lost });
         };
         if last.sequence > sequence {
             continue;
         }
         return match whose(&last, ids).ok_or_else(|| foreign(&last, name))? {
             Whose::Ours(reached) => {
-                let at = Mark { sequence, number: reached };
+                let at = Tail { sequence, number: reached };
                 Ok(Found { at, is_ours: true, has_lost: reached < number })
             }
             // The log was restored from a copy: it has these records no more, and others in their place.
-            Whose::Former => Ok(Found { at: Mark { sequence, number }, is_ours: false, has_lost: false }),
+            Whose::Former => Ok(Found { at: Tail { sequence, number }, is_ours: false, has_lost: false }),
             Whose::Later => Err(format!(
                 "the stream {name} has records of a later writer of this history: another kubediff uses a copy of it; end one of the two"
             )

@@ -35,8 +35,8 @@ fn options(url: String) -> JetStreamOptions {
 /// A sink that continues the log, whose ids are those of this timeline from a number on, and of the first one before it.
 fn sink(log: &Memory, options: JetStreamOptions, (from, timeline): (u64, u64)) -> JetStream {
     let id = move |number| format!("log-{}-{number}", if number < from { 1 } else { timeline });
-    let mark = log.settled.borrow().mark.clone();
-    JetStream::new(options).expect("a sink").continues(mark.as_deref(), id)
+    let tail = log.settled.borrow().tail.clone();
+    JetStream::new(options).expect("a sink").continues(tail.as_deref(), id)
 }
 
 fn start(log: &Memory, url: String) -> Running {
@@ -143,16 +143,15 @@ async fn is_the_log(seed: u64) -> bool {
         let new = random.u64(1..1_000);
         count += new;
         log.append((0..new).map(|_| random.u64(..20)));
-        tokio::time::sleep(Duration::from_millis(random.u64(..40))).await;
-        let wait = Duration::from_millis(random.u64(..20));
+        // In the middle of them, or before, or right after.
+        log.reaches(count.saturating_sub(random.u64(..=new + new / 2))).await;
         match random.u8(..6) {
             0 | 1 => {
                 nats.kill();
-                tokio::time::sleep(wait).await;
                 nats.begin().await;
             }
-            2 => relay.cut(Line::CutBefore, wait).await,
-            3 | 4 => relay.cut(Line::CutAfter, wait).await,
+            2 => relay.cut(Line::CutBefore).await,
+            3 | 4 => relay.cut(Line::CutAfter).await,
             _ => {
                 running.kill().await;
                 running = start(&log, relay.url());
@@ -185,7 +184,7 @@ async fn an_end_that_the_disk_has_lost_is_sent_again_even_if_nothing_new_happens
     let lost = *went_back.wait_for(Option::is_some).await.expect("a log");
     assert_eq!(lost, Some((2_100, 100)));
     while nats.stream().await.cached_info().state.messages < 2_100 {
-        tokio::time::sleep(Duration::from_millis(10)).await;
+        tokio::task::yield_now().await;
     }
     running.stop().await;
     assert_eq!(nats.view().await, up_to(2_100));
@@ -271,7 +270,7 @@ async fn a_log_that_was_restored_goes_on_after_what_it_has_no_more() {
     running.stop().await;
     restored
         .settled
-        .send_modify(|settled| (settled.position, settled.mark) = (10, Some("10 10 KUBEDIFF_prod".into())));
+        .send_modify(|settled| (settled.position, settled.tail) = (10, Some("10 10 KUBEDIFF_prod".into())));
     let running = Running::start(&restored, sink(&restored, options(nats.url()), (11, 2)), quick());
     restored.reaches(15).await;
     running.stop().await;
@@ -368,9 +367,17 @@ async fn a_stream_that_is_none_for_kubediff_is_told_with_the_remedy_and_gets_not
 
 #[tokio::test]
 async fn a_server_that_refuses_or_is_full_is_told_and_loses_nothing() {
-    let Some(nats) = Nats::start("jetstream", &["--user", "kubediff", "--pass", "secret"]).await else {
-        return;
-    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("nats.conf").display().to_string();
+    // The rights are those that docs/streams.md names.
+    let rights =
+        ["kubediff.prod.>", "$JS.API.STREAM.INFO.KUBEDIFF_prod", "$JS.API.STREAM.MSG.GET.KUBEDIFF_prod"];
+    let users = format!(
+        "authorization: {{users: [{{user: admin, password: secret}}, {{user: kubediff, password: secret, permissions: \
+         {{publish: {rights:?}, subscribe: ['_INBOX.>']}}}}]}}"
+    );
+    std::fs::write(&file, users).expect("a file");
+    let Some(nats) = Nats::start("jetstream", &["-c", &file]).await else { return };
     let login = |password: &str| Login::Password { user: "kubediff".into(), password: password.into() };
     let with = |password| JetStreamOptions { login: login(password), ..options(nats.url()) };
     let log = Memory::of(0..10);
@@ -378,18 +385,20 @@ async fn a_server_that_refuses_or_is_full_is_told_and_loses_nothing() {
     let mut said = format!("{}\n", running.trouble().await);
     running.stop().await;
 
-    let options = async_nats::ConnectOptions::with_user_and_password("kubediff".into(), "secret".into());
+    // It may not create a stream.
+    let mut running = Running::start(&log, sink(&log, with("secret"), (0, 1)), quick());
+    said += &format!("{}\n", running.trouble_with("says").await);
+    running.stop().await;
+
+    let options = async_nats::ConnectOptions::with_user_and_password("admin".into(), "secret".into());
     let context = async_nats::jetstream::new(options.connect(nats.url()).await.expect("a connection"));
     let config = Config {
         name: "KUBEDIFF_prod".to_owned(),
-        subjects: vec![">".to_owned()],
-        no_ack: false,
+        subjects: vec!["kubediff.prod.>".to_owned()],
         max_messages: 4,
         discard: async_nats::jetstream::stream::DiscardPolicy::New,
         ..Config::default()
     };
-    // A stream of all subjects acknowledges nothing.
-    let config = Config { subjects: vec!["kubediff.prod.>".to_owned()], ..config };
     context.create_stream(config).await.expect("a stream");
     let mut running = Running::start(&log, sink(&log, with("secret"), (0, 1)), quick());
     said += &format!("{}\n", running.trouble().await);
@@ -402,6 +411,7 @@ async fn a_server_that_refuses_or_is_full_is_told_and_loses_nothing() {
     running.stop().await;
     expect![[r#"
         the server refuses the credentials: see `credentials`, `token`, or `user` and `password` of the sink
+        the stream KUBEDIFF_prod cannot be created: jetstream request timed out; the server says: Permissions Violation for Publish to "$JS.API.STREAM.CREATE.KUBEDIFF_prod"
         the server says: maximum messages exceeded (code 503, error code 10077)
     "#]]
     .assert_eq(&said);

@@ -115,7 +115,7 @@ impl Log for Memory {
     async fn store(&self, settled: Settled) -> Result<(), Infallible> {
         self.settled.send_modify(|all| {
             all.position = settled.position;
-            all.mark = settled.mark.or(all.mark.take());
+            all.tail = settled.tail.or(all.tail.take());
             all.dead.extend(settled.dead);
             all.resent.extend(settled.resent);
         });

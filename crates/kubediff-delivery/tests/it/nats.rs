@@ -3,15 +3,18 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use async_nats::jetstream::{Context, stream::Stream};
+use async_nats::jetstream::consumer::pull::OrderedConfig;
+use async_nats::jetstream::{Context, Message, stream::Stream};
 use futures_util::StreamExt;
 use tempfile::TempDir;
-use tokio::io::{AsyncReadExt, AsyncWriteExt, copy};
+use tokio::io::{AsyncReadExt, copy};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+
+const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) struct Nats {
     program: PathBuf,
@@ -43,16 +46,17 @@ impl Nats {
         command.args(["-a", "127.0.0.1", "-p", &self.address.port().to_string(), "-js", "-sd"]);
         command.arg(self.storage()).args(&self.options).stdout(Stdio::null()).stderr(Stdio::null());
         self.child = Some(command.spawn().expect("a process"));
-        for _ in 0..1_000 {
-            // The first thing that a server says.
-            if let Ok(mut stream) = TcpStream::connect(self.address).await
-                && stream.read_u8().await.is_ok_and(|byte| byte == b'I')
-            {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
+        let begun = Instant::now();
+        while !self.answers().await {
+            assert!(begun.elapsed() < PATIENCE, "the server does not answer");
+            tokio::task::yield_now().await;
         }
-        panic!("the server does not answer");
+    }
+
+    async fn answers(&self) -> bool {
+        let Ok(mut stream) = TcpStream::connect(self.address).await else { return false };
+        // The first thing that a server says is `INFO`.
+        stream.read_u8().await.is_ok_and(|byte| byte == b'I')
     }
 
     /// SIGKILL.
@@ -79,21 +83,24 @@ impl Nats {
         self.client().await.get_stream("KUBEDIFF_prod").await.expect("a stream")
     }
 
-    /// What a consumer gets of the stream: the sequence of each message, and the number of its record.
-    pub(crate) async fn view(&self) -> Vec<u64> {
+    /// What a consumer gets of the stream.
+    pub(crate) async fn messages(&self) -> Vec<Message> {
         let mut stream = self.stream().await;
         let messages = stream.info().await.expect("an answer").state.messages;
-        let config = async_nats::jetstream::consumer::pull::OrderedConfig::default();
-        let consumer = stream.create_consumer(config).await.expect("a consumer");
-        let view = consumer.messages().await.expect("messages").take(messages as usize);
-        view.map(|message| {
-            let message = message.expect("a message");
-            let headers = message.headers.as_ref().expect("headers");
-            headers.get("ce-sequence").expect("a number").as_str().parse::<u64>().expect("a number")
-        })
-        .collect()
-        .await
+        let consumer = stream.create_consumer(OrderedConfig::default()).await.expect("a consumer");
+        let got = consumer.messages().await.expect("messages").take(messages as usize);
+        got.map(|message| message.expect("a message")).collect().await
     }
+
+    /// The numbers of the records that a consumer gets.
+    pub(crate) async fn view(&self) -> Vec<u64> {
+        let messages = self.messages().await;
+        messages.iter().map(|message| header(message, "ce-sequence").parse().expect("a number")).collect()
+    }
+}
+
+pub(crate) fn header<'a>(message: &'a Message, name: &str) -> &'a str {
+    message.headers.as_ref().and_then(|headers| headers.get(name)).expect("a header").as_str()
 }
 
 impl Drop for Nats {
@@ -117,7 +124,7 @@ pub(crate) fn copy_folder(from: &Path, to: &Path) {
 }
 
 /// The state of a relay.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Line {
     Open,
     /// What is sent does not arrive, and connections break.
@@ -127,8 +134,10 @@ pub(crate) enum Line {
 }
 
 pub(crate) struct Relay {
-    pub(crate) line: watch::Sender<Line>,
     address: SocketAddr,
+    line: watch::Sender<Line>,
+    /// How many connections there are.
+    open: watch::Sender<usize>,
     task: JoinHandle<()>,
 }
 
@@ -136,24 +145,29 @@ impl Relay {
     pub(crate) async fn before(nats: &Nats) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let (address, server) = (listener.local_addr().expect("an address"), nats.address);
-        let line = watch::Sender::new(Line::Open);
-        let told = line.subscribe();
+        let (line, open) = (watch::Sender::new(Line::Open), watch::Sender::new(0));
+        let (told, counted) = (line.clone(), open.clone());
         let task = tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                tokio::spawn(relay(client, server, told.clone()));
+                let (told, counted) = (told.subscribe(), counted.clone());
+                counted.send_modify(|open| *open += 1);
+                tokio::spawn(async move {
+                    relay(client, server, told).await;
+                    counted.send_modify(|open| *open -= 1);
+                });
             }
         });
-        Self { line, address, task }
+        Self { address, line, open, task }
     }
 
     pub(crate) fn url(&self) -> String {
         format!("nats://{}", self.address)
     }
 
-    /// Cuts all connections, and lets new ones through after a while.
-    pub(crate) async fn cut(&self, line: Line, wait: Duration) {
+    /// Cuts all connections. New ones are let through.
+    pub(crate) async fn cut(&self, line: Line) {
         self.line.send_replace(line);
-        tokio::time::sleep(wait).await;
+        self.open.subscribe().wait_for(|open| *open == 0).await.expect("a relay");
         self.line.send_replace(Line::Open);
     }
 }
@@ -171,27 +185,17 @@ async fn relay(client: TcpStream, server: SocketAddr, mut line: watch::Receiver<
     let Ok(server) = TcpStream::connect(server).await else { return };
     let (mut from_client, mut to_client) = client.into_split();
     let (mut from_server, mut to_server) = server.into_split();
-    let mut asked = tokio::spawn(async move {
-        let _ = copy(&mut from_client, &mut to_server).await;
-        to_server
-    });
-    let answered = async {
-        let mut bytes = vec![0; 4_096];
-        while let Ok(read @ 1..) = from_server.read(&mut bytes).await {
-            if to_client.write_all(&bytes[..read]).await.is_err() {
-                return;
-            }
-        }
+    let asked = async { copy(&mut from_client, &mut to_server).await.is_ok() };
+    let mut asked = std::pin::pin!(asked);
+    let answered = async { copy(&mut from_server, &mut to_client).await.is_ok() };
+    let is_cut_after = tokio::select! {
+        _ = answered => false,
+        _ = &mut asked => false,
+        _ = line.changed() => *line.borrow() == Line::CutAfter,
     };
-    tokio::select! {
-        () = answered => {}
-        _ = &mut asked => {}
-        _ = line.changed() => {
-            if *line.borrow() == Line::CutAfter {
-                // The server gets what was sent, until the client is told that the connection is broken.
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        }
+    drop(to_client);
+    if is_cut_after {
+        // The server gets what the client sends until it is told that the connection is closed.
+        asked.await;
     }
-    asked.abort();
 }

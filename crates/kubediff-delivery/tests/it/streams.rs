@@ -87,7 +87,7 @@ fn run(seed: u64) -> u64 {
     let mut stream = Stream { random: random.fork(), refused, messages: Vec::new(), known: 0 };
 
     let mut now = Instant::now();
-    let (mut stored, mut mark, mut dead) = (0, 0, BTreeSet::new());
+    let (mut stored, mut tail, mut dead) = (0, 0, BTreeSet::new());
     let (mut backs, mut losses, mut steps, mut grown) = (0, 0, 0, 0);
     let mut delivery = Delivery::new(policy.clone(), seed, 0);
     loop {
@@ -101,7 +101,7 @@ fn run(seed: u64) -> u64 {
             // A new process: what is stored is all that is known.
             delivery = Delivery::new(policy.clone(), random.u64(..), stored);
             delivery.grown(grown);
-            stream.known = mark;
+            stream.known = tail;
         }
         if losses < 8 && random.u16(..100) == 0 && !stream.messages.is_empty() {
             losses += 1;
@@ -112,7 +112,7 @@ fn run(seed: u64) -> u64 {
                 assert!(settled.position >= stored, "the position goes back");
                 stored = settled.position;
                 if delivery.position() >= stored {
-                    mark = stream.known;
+                    tail = stream.known;
                 }
                 dead.extend(settled.dead.iter().map(|letter| letter.number));
             }

@@ -501,14 +501,14 @@ pub(crate) fn dead_letters(db: Db<'_>, sink: &str, page: &Page) -> Outcome<Vec<D
 pub(crate) fn sinks(db: Db<'_>) -> Outcome<Vec<Sink>> {
     let sql = "SELECT name, position, lost, (SELECT count(*) FROM dead_letters WHERE sink = sinks.name),
         (SELECT value FROM notes WHERE notes.name = ?1 || sinks.name) FROM sinks ORDER BY name";
-    db.all(sql, values![super::sinks::MARK], |row| {
+    db.all(sql, values![super::sinks::TAIL], |row| {
         let [lost, dead]: [i64; 2] = [row.get(2)?, row.get(3)?];
         Ok(Sink {
             name: row.get(0)?,
             position: number(row.get(1)?),
             lost: lost.unsigned_abs(),
             dead: dead.unsigned_abs(),
-            mark: row.get(4)?,
+            tail: row.get(4)?,
         })
     })
 }

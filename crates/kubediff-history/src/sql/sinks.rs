@@ -5,8 +5,8 @@ use super::fault::{Fault, Outcome};
 use super::values::id;
 use crate::report::Settled;
 
-/// The name of the note with a sink's mark, before the sink's own.
-pub(super) const MARK: &str = "mark of ";
+/// The name of the note with a sink's tail, before the sink's own.
+pub(super) const TAIL: &str = "tail of ";
 
 pub(crate) fn add(db: Db<'_>, sink: &str, position: i64) -> Outcome<()> {
     let sql = "INSERT INTO sinks (name, position, lost) VALUES (?1, ?2, 0) ON CONFLICT DO NOTHING";
@@ -31,9 +31,9 @@ pub(crate) fn settle(db: Db<'_>, sink: &str, settled: &Settled) -> Outcome<()> {
             db.run(sql, values![sink, id(letter.number), object, &letter.reason])?;
         }
         settled.resent.iter().try_for_each(|number| forget(db, *number))?;
-        if let Some(mark) = &settled.mark {
-            db.run("DELETE FROM notes WHERE name = ?1 || ?2", values![MARK, sink])?;
-            db.run("INSERT INTO notes (name, value) VALUES (?1 || ?2, ?3)", values![MARK, sink, mark])?;
+        if let Some(tail) = &settled.tail {
+            db.run("DELETE FROM notes WHERE name = ?1 || ?2", values![TAIL, sink])?;
+            db.run("INSERT INTO notes (name, value) VALUES (?1 || ?2, ?3)", values![TAIL, sink, tail])?;
         }
         Ok(())
     })
@@ -42,7 +42,7 @@ pub(crate) fn settle(db: Db<'_>, sink: &str, settled: &Settled) -> Outcome<()> {
 pub(crate) fn remove(db: Db<'_>, sink: &str) -> Outcome<()> {
     db.writing(|db| {
         db.run("DELETE FROM dead_letters WHERE sink = ?1", values![sink])?;
-        db.run("DELETE FROM notes WHERE name = ?1 || ?2", values![MARK, sink])?;
+        db.run("DELETE FROM notes WHERE name = ?1 || ?2", values![TAIL, sink])?;
         db.run("DELETE FROM sinks WHERE name = ?1", values![sink])?;
         Ok(())
     })

@@ -379,17 +379,17 @@ fn notes_and_dead_letters_survive() {
 
     let letter =
         |number| DeadLetter { number: Number(number), object: u64::MAX - number, reason: "400".to_owned() };
-    let mark = || Some("a mark".to_owned());
-    let two = Settled { dead: vec![letter(1), letter(3)], mark: mark(), ..settled(3) };
+    let tail = || Some("a tail".to_owned());
+    let two = Settled { dead: vec![letter(1), letter(3)], tail: tail(), ..settled(3) };
     history.settle_sink("slack", &two).unwrap();
     drop(history);
 
     let mut history = open(&path);
     let mut reader = history.reader().unwrap();
     assert_eq!(reader.notes().unwrap()["watched-until"], "2026-11-23T14:06:00Z");
-    // A mark stays until there is another one.
+    // A tail stays until there is another one.
     history.settle_sink("slack", &settled(3)).unwrap();
-    assert_eq!(reader.sinks().unwrap()[0].mark, mark());
+    assert_eq!(reader.sinks().unwrap()[0].tail, tail());
     assert_eq!(reader.dead_letters("slack", &Page::newest(10)).unwrap(), [letter(3), letter(1)]);
     assert_eq!(reader.dead_letters("slack", &Page::newest(1)).unwrap(), [letter(3)]);
     assert_eq!(reader.dead_letters("slack", &Page::oldest(1)).unwrap(), [letter(1)]);

@@ -7,7 +7,9 @@ use serde::de::DeserializeOwned;
 
 use super::decode::Fault;
 use super::place::{FieldPath, Mark, Step};
-use super::sink::{FileSettings, Format, Method, Sink, SlackSettings, WebhookSettings};
+use super::sink::{
+    FileSettings, Format, JetStreamSettings, Method, Sink, SlackSettings, WebhookSettings,
+};
 use super::tree::Node;
 use super::value::{Period, Secret};
 use super::warning::Note;
@@ -218,6 +220,7 @@ impl Checks<'_> {
         match sink {
             Sink::Slack(slack) => self.slack(&field.field("slack"), slack),
             Sink::Webhook(webhook) => self.webhook(&field.field("webhook"), webhook),
+            Sink::JetStream(stream) => self.jetstream(&field.field("jetstream"), stream),
             Sink::File(file) => self.file(&field.field("file"), file),
             Sink::Stdout(_) => {}
         }
@@ -293,6 +296,39 @@ impl Checks<'_> {
         {
             self.notes.push((field.field("url"), Note::OtlpPath));
         }
+    }
+
+    fn jetstream(&mut self, field: &FieldPath, stream: &JetStreamSettings) {
+        let servers = field.field("servers");
+        if stream.servers.is_empty() {
+            self.wrong(&servers, "expected at least one server, as in nats://nats.example.com:4222");
+        }
+        for (at, server) in stream.servers.iter().enumerate() {
+            if server.contains('@') {
+                let message =
+                    "an address has no credentials: give `credentials`, `token`, or `user` and `password`";
+                self.wrong(&servers.element(at), message);
+            } else if !server.parse::<http::Uri>().is_ok_and(|url| {
+                matches!(url.scheme_str(), Some("nats" | "tls"))
+                    && url.host().is_some_and(|host| !host.is_empty())
+            }) {
+                self.wrong(&servers.element(at), "expected an address that begins with nats:// or tls://");
+            }
+        }
+        let is_none = |c: char| c.is_whitespace() || matches!(c, '.' | '*' | '>' | '/' | '\\');
+        if stream.stream.as_ref().is_some_and(|name| name.is_empty() || name.contains(is_none)) {
+            self.wrong(&field.field("stream"), "the name of a stream has letters, digits, `-` and `_`");
+        }
+        let JetStreamSettings { credentials, token, user, password, .. } = stream;
+        if user.is_some() != password.is_some() {
+            self.wrong(field, "`user` and `password` belong together");
+        }
+        if [credentials.is_some(), token.is_some(), user.is_some()].into_iter().filter(|given| *given).count()
+            > 1
+        {
+            self.wrong(field, "expected one of `credentials`, `token`, and `user` with `password`");
+        }
+        self.timeout(field, stream.timeout.0);
     }
 
     fn file(&mut self, field: &FieldPath, file: &FileSettings) {

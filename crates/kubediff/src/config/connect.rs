@@ -7,9 +7,9 @@ use kubediff_delivery as delivery;
 use kubediff_delivery::{
     Answer, Form, Key, KeyError, Lines, Parcel, Policy, SinkError, Slack, Target, Webhook,
 };
-use kubediff_history::Cluster;
+use kubediff_history::{Cluster, Ids, Number};
 
-use super::sink::{FileSettings, Format, Method, Sink, SlackSettings, WebhookSettings};
+use super::sink::{FileSettings, Format, JetStreamSettings, Method, Sink, SlackSettings, WebhookSettings};
 use super::value::{Secret, SecretError};
 
 /// A sink that can be sent to.
@@ -19,6 +19,9 @@ pub enum Connection {
     Slack(Box<Slack>),
     /// HTTP requests.
     Webhook(Box<Webhook>),
+    /// A stream of NATS JetStream.
+    #[cfg(feature = "jetstream")]
+    JetStream(Box<delivery::JetStream>),
     /// A file.
     File(delivery::File),
     /// Standard output.
@@ -47,6 +50,9 @@ enum Reason {
     File(PathBuf, #[source] io::Error),
     #[error("a token or a webhook is missing")]
     Incomplete,
+    #[cfg(not(feature = "jetstream"))]
+    #[error("this kubediff was built without JetStream: build it with the feature `jetstream`")]
+    NoJetStream,
 }
 
 type Failed = (&'static str, Reason);
@@ -64,6 +70,7 @@ impl super::Loaded {
             Sink::Webhook(settings) => {
                 webhook(settings, folder, cluster).map(|webhook| Connection::Webhook(Box::new(webhook)))
             }
+            Sink::JetStream(settings) => jetstream(settings, folder, cluster.name.as_deref().unwrap_or(&cluster.uid)),
             Sink::File(settings) => Ok(Connection::File(delivery::File::new(file(settings, folder)))),
             Sink::Stdout(_) => Ok(Connection::Stdout(Lines::stdout())),
         };
@@ -86,8 +93,24 @@ impl Sink {
                 };
                 Policy { batch, ..Policy::default() }
             }
+            Self::JetStream(_) => Policy::stream(),
             // Each batch waits for the disk.
             Self::File(_) | Self::Stdout(_) => Policy { batch: 500, ..Policy::default() },
+        }
+    }
+}
+
+impl Connection {
+    /// Continues where the tail of the sink says, in the log with these ids.
+    #[cfg_attr(not(feature = "jetstream"), expect(unused_variables, reason = "other sinks have no tails"))]
+    pub(crate) fn continues(self, tail: Option<&str>, ids: Ids) -> Self {
+        match self {
+            #[cfg(feature = "jetstream")]
+            Self::JetStream(sink) => {
+                let sink = sink.continues(tail, move |number| ids.of(Number(number)));
+                Self::JetStream(Box::new(sink))
+            }
+            other => other,
         }
     }
 }
@@ -97,8 +120,26 @@ impl delivery::Sink for Connection {
         match self {
             Self::Slack(sink) => sink.send(parcel).await,
             Self::Webhook(sink) => sink.send(parcel).await,
+            #[cfg(feature = "jetstream")]
+            Self::JetStream(sink) => sink.send(parcel).await,
             Self::File(sink) => sink.send(parcel).await,
             Self::Stdout(sink) => sink.send(parcel).await,
+        }
+    }
+
+    async fn lost(&mut self) -> u64 {
+        match self {
+            #[cfg(feature = "jetstream")]
+            Self::JetStream(sink) => sink.lost().await,
+            _ => std::future::pending().await,
+        }
+    }
+
+    fn tail(&self) -> Option<Box<str>> {
+        match self {
+            #[cfg(feature = "jetstream")]
+            Self::JetStream(sink) => sink.tail(),
+            _ => None,
         }
     }
 }
@@ -132,10 +173,7 @@ fn webhook(settings: &WebhookSettings, folder: &Path, cluster: &Cluster) -> Resu
     for (name, value) in &settings.headers {
         headers.push((name.clone(), reveal(value, folder, "webhook.headers")?.into()));
     }
-    let read = |path: &PathBuf| {
-        let path = folder.join(path);
-        std::fs::read(&path).map_err(|error| ("webhook.caFile", Reason::File(path, error)))
-    };
+    let ca = certificates(settings.ca_file.as_deref(), folder, "webhook.caFile")?;
     let options = delivery::WebhookOptions {
         method: match settings.method {
             Method::Post => http::Method::POST,
@@ -154,7 +192,7 @@ fn webhook(settings: &WebhookSettings, folder: &Path, cluster: &Cluster) -> Resu
         },
         key,
         timeout: settings.timeout.0.0,
-        ca: settings.ca_file.as_ref().map(read).transpose()?,
+        ca,
     };
     let url = reveal(&settings.url, folder, "webhook.url")?;
     Webhook::new(&url, options).map_err(|error| {
@@ -174,6 +212,52 @@ fn resource(cluster: &Cluster) -> Vec<(Box<str>, Box<str>)> {
     let name = cluster.name.as_deref().map(|name| ("k8s.cluster.name", name));
     let attributes = [service, ("k8s.cluster.uid", &cluster.uid)].into_iter().chain(name);
     attributes.map(|(name, text)| (name.into(), text.into())).collect()
+}
+
+fn certificates(file: Option<&Path>, folder: &Path, field: &'static str) -> Result<Option<Vec<u8>>, Failed> {
+    let Some(file) = file else { return Ok(None) };
+    let path = folder.join(file);
+    std::fs::read(&path).map(Some).map_err(|error| (field, Reason::File(path, error)))
+}
+
+#[cfg(not(feature = "jetstream"))]
+fn jetstream(_: &JetStreamSettings, _: &Path, _: &str) -> Result<Connection, Failed> {
+    Err(("jetstream", Reason::NoJetStream))
+}
+
+#[cfg(feature = "jetstream")]
+fn jetstream(settings: &JetStreamSettings, folder: &Path, cluster: &str) -> Result<Connection, Failed> {
+    let secret = |secret: &Option<Secret>, field| {
+        secret.as_ref().map(|secret| reveal(secret, folder, field)).transpose()
+    };
+    let credentials = secret(&settings.credentials, "jetstream.credentials")?;
+    let token = secret(&settings.token, "jetstream.token")?;
+    let password = secret(&settings.password, "jetstream.password")?;
+    let login = match (credentials, token, settings.user.as_deref().zip(password)) {
+        (Some(text), ..) => delivery::Login::Credentials(text),
+        (None, Some(token), _) => delivery::Login::Token(token),
+        (None, None, Some((user, password))) => delivery::Login::Password { user: user.into(), password },
+        (None, None, None) => delivery::Login::Open,
+    };
+    let options = delivery::JetStreamOptions {
+        servers: settings.servers.clone(),
+        stream: settings.stream.clone(),
+        cluster: cluster.into(),
+        login,
+        ca: certificates(settings.ca_file.as_deref(), folder, "jetstream.caFile")?,
+        create: settings.create,
+        timeout: settings.timeout.0.0,
+    };
+    let sink = delivery::JetStream::new(options).map_err(|error| {
+        let field = match error {
+            SinkError::Server => "jetstream.servers",
+            SinkError::Credentials => "jetstream.credentials",
+            SinkError::Certificates => "jetstream.caFile",
+            _ => "jetstream",
+        };
+        (field, error.into())
+    })?;
+    Ok(Connection::JetStream(Box::new(sink)))
 }
 
 fn file(settings: &FileSettings, folder: &Path) -> delivery::FileOptions {

@@ -123,7 +123,8 @@ impl Sink {
                 token.chain(slack.webhook.iter_mut().map(|url| ("webhook", url))).collect()
             }
             Self::Webhook(webhook) => vec![("url", &mut webhook.url)],
-            Self::File(_) | Self::Stdout(_) => Vec::new(),
+            // What is converted has none of these.
+            Self::JetStream(_) | Self::File(_) | Self::Stdout(_) => Vec::new(),
         }
     }
 }

@@ -17,6 +17,8 @@ pub enum Sink {
     Slack(SlackSettings),
     /// HTTP requests.
     Webhook(WebhookSettings),
+    /// A stream of NATS JetStream.
+    JetStream(JetStreamSettings),
     /// A file of JSON lines.
     File(FileSettings),
     /// JSON lines on standard output.
@@ -122,6 +124,42 @@ pub enum Format {
     ArriqaaqDiff,
 }
 
+/// A stream of NATS JetStream. Each change is a CloudEvent on the subject `kubediff.CLUSTER.GROUP.RESOURCE.NAMESPACE`, in the order of the
+/// history.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct JetStreamSettings {
+    /// The servers, `nats://HOST:PORT`, or `tls://HOST:PORT` for encrypted connections. One that answers is enough.
+    pub servers: Vec<String>,
+    /// The stream, which has the subjects `kubediff.CLUSTER.>` and no other writer; `KUBEDIFF_CLUSTER` by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream: Option<String>,
+    /// The credentials of an account: the text of a `.creds` file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub credentials: Option<Secret>,
+    /// A token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<Secret>,
+    /// The name of a user with a `password`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// The password of the `user`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub password: Option<Secret>,
+    /// A file with certificates in PEM to trust besides those of the machine. The connection is encrypted then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
+    pub ca_file: Option<PathBuf>,
+    /// Whether a stream that does not exist is created: in files, without limits.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub create: bool,
+    /// The limit of an answer: from `1s` to `5m`.
+    #[serde(default = "answer")]
+    #[cfg_attr(test, schemars(with = "String"))]
+    pub timeout: Text<Period>,
+}
+
 /// A file of JSON lines, which is rotated: `changes.log`, `changes.log.1`, and so on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -152,6 +190,10 @@ pub struct StdoutSettings {}
 
 fn timeout() -> Text<Period> {
     Text(Period(Duration::from_secs(10)))
+}
+
+fn answer() -> Text<Period> {
+    Text(Period(Duration::from_secs(5)))
 }
 
 fn thread() -> Text<Period> {
@@ -213,6 +255,12 @@ impl Sink {
                 });
                 [url].into_iter().chain(key).chain(headers).collect()
             }
+            Self::JetStream(stream) => {
+                let JetStreamSettings { credentials, token, password, .. } = stream;
+                let secrets = [("credentials", credentials), ("token", token), ("password", password)];
+                let given = secrets.into_iter().filter_map(|(name, secret)| Some((name, secret.as_ref()?)));
+                given.map(|(name, secret)| (vec!["jetstream", name], secret, false)).collect()
+            }
             Self::File(_) | Self::Stdout(_) => Vec::new(),
         }
     }
@@ -231,6 +279,7 @@ impl Sink {
         });
         let authorities = match self {
             Self::Webhook(webhook) => webhook.ca_file.as_deref(),
+            Self::JetStream(stream) => stream.ca_file.as_deref(),
             _ => None,
         };
         secrets.chain(authorities).collect()

@@ -104,7 +104,8 @@ impl Deliveries {
                     };
                     let delivery = log.begin(sink.policy());
                     let ended = match (made, delivery) {
-                        (Ok(made), Ok(delivery)) => {
+                        (Ok(made), Ok((delivery, tail))) => {
+                            let made = made.continues(tail.as_deref(), log.ids());
                             let (resend, resends) = mpsc::channel(1);
                             let resending = log.resend(&name, status.subscribe(), resend);
                             let (log, status) = (log.clone(), status.clone());
@@ -144,15 +145,18 @@ impl Deliveries {
 }
 
 impl SinkLog {
-    /// A delivery that begins where the sink has come to.
-    fn begin(&self, policy: kubediff_delivery::Policy) -> Result<Delivery, kubediff_history::Error> {
+    /// A delivery that begins where the sink has come to, and the sink's tail.
+    fn begin(
+        &self,
+        policy: kubediff_delivery::Policy,
+    ) -> Result<(Delivery, Option<String>), kubediff_history::Error> {
         let place = self.history.noticing(self.place())?;
         let mut delivery = Delivery::new(policy, getrandom::u64().unwrap_or_default(), place.position);
         delivery.remember_dead(place.dead);
         for letter in place.letters.iter().rev() {
             delivery.remember_missing(letter.object, letter.number.0);
         }
-        Ok(delivery)
+        Ok((delivery, place.tail))
     }
 
     /// Sends dead letters again, the oldest first: at the start, because a changed configuration may have made the sink take them, and

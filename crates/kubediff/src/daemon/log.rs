@@ -9,11 +9,12 @@ mod tests;
 use std::sync::Arc;
 
 use kubediff_delivery::{Log, Page, Record as Parcelled, Settled};
-use kubediff_history::{DeadLetter, Error, Number, Page as HistoryPage};
+use kubediff_history::{DeadLetter, Error, Ids, Number, Page as HistoryPage};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::history::shared::{SharedHistory, WRITE_AGAIN};
+use crate::text::terminal::say;
 pub(super) use routed::Routed;
 
 /// The most dead letters that are remembered for the records after them, and that are read at a time to be sent again.
@@ -26,6 +27,7 @@ pub(super) struct Place {
     pub(super) dead: u64,
     /// The latest of them, the newest first.
     pub(super) letters: Vec<DeadLetter>,
+    pub(super) tail: Option<String>,
 }
 
 /// The history for one sink.
@@ -62,16 +64,21 @@ impl SinkLog {
         Self { sink: name.into(), history, routed, folds, newest, stop }
     }
 
+    /// The ids of the records.
+    pub(super) fn ids(&self) -> Ids {
+        self.routed.ids()
+    }
+
     /// How far the sink has come.
     pub(super) fn place(&self) -> Result<Place, Error> {
         self.routed.ask(|reader| {
             let sinks = reader.sinks()?;
-            let (position, dead) = match sinks.iter().find(|sink| *sink.name == *self.sink) {
-                Some(sink) => (sink.position.0, sink.dead),
-                None => (0, 0),
+            let (position, dead, tail) = match sinks.into_iter().find(|sink| *sink.name == *self.sink) {
+                Some(sink) => (sink.position.0, sink.dead, sink.tail),
+                None => (0, 0, None),
             };
             let letters = reader.dead_letters(&self.sink, &HistoryPage::newest(REMEMBERED))?;
-            Ok(Place { position, dead, letters })
+            Ok(Place { position, dead, letters, tail })
         })
     }
 
@@ -138,7 +145,7 @@ impl Log for SinkLog {
             position: Number(settled.position),
             dead: dead.collect(),
             resent: settled.resent.into_iter().map(Number).collect(),
-            mark: settled.mark.map(Into::into),
+            tail: settled.tail.map(Into::into),
         };
         let settled = Arc::new(settled);
         loop {
@@ -155,6 +162,14 @@ impl Log for SinkLog {
                 stored => return Ok(stored?),
             }
         }
+    }
+
+    fn went_back(&self, position: u64, from: u64) {
+        say(&format!(
+            "the sink {} has lost what it had after number {position}: the records up to {from} are sent again, as far as the \
+             history has them",
+            self.sink
+        ));
     }
 
     async fn grown(&self, after: u64) -> u64 {

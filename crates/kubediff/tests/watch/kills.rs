@@ -16,6 +16,7 @@ use serde_json::Value;
 use serve::full;
 use serve::http::{Server, ServerOptions, Serving};
 
+use crate::nats::{Nats, header};
 use crate::session::{PATIENCE, Session};
 use crate::shop::Shop;
 
@@ -132,14 +133,23 @@ async fn k1_k6_a_daemon_that_is_killed_again_and_again_loses_and_doubles_nothing
     let folder = tempfile::tempdir().unwrap();
     let (config, history) = (folder.path().join("kubediff.yaml"), folder.path().join("history.db"));
     let (receiver, silent) = (Receiver::open(seed).await, hanging().await);
+    let mut nats = Nats::start("a_daemon_that_is_killed", &[]).await;
+    let stream = nats.as_ref().map(|nats| {
+        let page = include_str!("../../../../docs/streams.md");
+        let mut examples =
+            page.split("```yaml\nsinks:\n").skip(1).filter_map(|text| text.split("```").next());
+        let example = examples.find(|text| text.contains("jetstream:")).unwrap();
+        example.replace("nats://127.0.0.1:4222", &nats.url())
+    });
     let text = |wait: u64| {
-        format!(
+        let sinks = format!(
             "watch: {{resources: [cm]}}\nhistory: {{path: history.db}}\nlisten: null\nsecrets: {{wait: {wait}ms}}\nsinks:\n  \
              hook: {{webhook: {{url: 'http://{}/hook'}}}}\n  silent: {{webhook: {{url: 'http://{}/hook', timeout: 5m}}}}\n  \
              log: {{file: {{path: sink.jsonl}}}}\n",
             receiver.serving.address(),
             silent.address()
-        )
+        );
+        sinks + stream.as_deref().unwrap_or_default()
     };
     std::fs::write(&config, text(100)).unwrap();
     let shop = Shop::open().await;
@@ -176,6 +186,10 @@ async fn k1_k6_a_daemon_that_is_killed_again_and_again_loses_and_doubles_nothing
             recorded(&history, truth.random.u64(1..3), before).await;
         }
         on_thread(move || daemon.kill()).await;
+        if let Some(nats) = nats.as_mut().filter(|_| truth.random.bool()) {
+            nats.kill();
+            nats.begin().await;
+        }
         let count = truth.random.usize(..10);
         truth.write(count).await;
         watches = truth.random.u32(..3) != 0;
@@ -188,6 +202,14 @@ async fn k1_k6_a_daemon_that_is_killed_again_and_again_loses_and_doubles_nothing
     while !receiver.has("the-end")
         || !lines(folder.path()).iter().any(|(_, change)| change["name"] == "the-end")
     {
+        tokio::task::yield_now().await;
+    }
+    let mut streamed = Vec::new();
+    while let Some(nats) = &nats {
+        streamed = nats.messages().await;
+        if streamed.iter().any(|message| change(message)["name"] == "the-end") {
+            break;
+        }
         tokio::task::yield_now().await;
     }
     let (_, said, status) = on_thread(move || daemon.end_with("-TERM")).await;
@@ -210,7 +232,21 @@ async fn k1_k6_a_daemon_that_is_killed_again_and_again_loses_and_doubles_nothing
     for (sink, got) in [("hook", receiver.got.lock().unwrap().clone()), ("log", lines(folder.path()))] {
         every_record_came(&wanted, &got, &format!("seed {seed}, {sink}"));
     }
+    if nats.is_some() {
+        let got: Vec<_> =
+            streamed.iter().map(|message| (header(message, "ce-id").to_owned(), change(message))).collect();
+        every_record_came(&wanted, &got, &format!("seed {seed}, stream"));
+        let numbers: Vec<u64> = got.iter().map(|(_, change)| change["number"].as_u64().unwrap()).collect();
+        assert!(
+            numbers.is_sorted_by(|one, next| one < next),
+            "seed {seed}: not each once and in order: {numbers:?}"
+        );
+    }
     println!("{} writes, {} records, {reloads} reloads", truth.written, records.len());
+}
+
+fn change(message: &async_nats::jetstream::Message) -> Value {
+    serde_json::from_slice(&message.payload).unwrap()
 }
 
 fn all_records(reader: &mut Reader) -> Vec<Value> {

@@ -16,6 +16,14 @@ mod history;
 mod kills;
 mod known;
 mod local;
+// The server that the delivery is tested with.
+#[path = "../../../kubediff-delivery/tests/it/nats.rs"]
+#[expect(
+    dead_code,
+    clippy::cast_possible_truncation,
+    reason = "a part of it is of use here; a test has few messages"
+)]
+mod nats;
 mod outages;
 mod record;
 mod rights;

@@ -120,6 +120,10 @@ impl Routed {
         Ok(Self { shapes, history, reading, routes, secrets, ids, newest, decided })
     }
 
+    pub(super) fn ids(&self) -> Ids {
+        self.ids.clone()
+    }
+
     /// The number of what has become known so far that must not be sent.
     pub(super) fn edition(&self) -> u64 {
         self.secrets.edition() + self.history.scrubs()

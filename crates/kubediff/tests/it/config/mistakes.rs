@@ -334,11 +334,11 @@ sinks:
 ",
         expect![[r#"
             kubediff.yaml:3:14: sinks.a.webhook: `url` is missing
-            kubediff.yaml:4:4: sinks.b: expected one of `slack`, `webhook`, `file`, `stdout`
+            kubediff.yaml:4:4: sinks.b: expected one of `slack`, `webhook`, `jetstream`, `file`, `stdout`
             kubediff.yaml:6:5: sinks.c: `slak` is not known here; did you mean `slack`?
             kubediff.yaml:8:11: sinks.d.file: `path` is missing
-            kubediff.yaml:9:6: sinks.e: expected a map with one of `slack`, `webhook`, `file`, `stdout`
-            kubediff.yaml:12:5: sinks.f: expected one of `slack`, `webhook`, `file`, `stdout` alone
+            kubediff.yaml:9:6: sinks.e: expected a map with one of `slack`, `webhook`, `jetstream`, `file`, `stdout`
+            kubediff.yaml:12:5: sinks.f: expected one of `slack`, `webhook`, `jetstream`, `file`, `stdout` alone
             kubediff.yaml:13:6: sinks.g.webhook: `url` is missing
         "#]],
     );
@@ -620,6 +620,28 @@ routes:
         expect![[r#"
             kubediff.yaml:5:16: routes[0].sinks[1]: the format of the sink `old` has no stories: `fold` cannot lead to it
             kubediff.yaml:7:13: routes[0].template: stories have texts of their own: a route with `fold` has no template
+        "#]],
+    );
+}
+
+#[test]
+fn streams_that_cannot_be_reached_or_named() {
+    check(
+        "\
+sinks:
+  a: {jetstream: {servers: []}}
+  b: {jetstream: {servers: ['https://n', 'nats://me:not-for-logs@n', 'nats://n:4222'], stream: a.b}}
+  c: {jetstream: {servers: ['nats://n'], user: me, timeout: 1h}}
+  d: {jetstream: {servers: ['nats://n'], token: {env: A}, credentials: {file: b}}}
+",
+        expect![[r#"
+            kubediff.yaml:2:28: sinks.a.jetstream.servers: expected at least one server, as in nats://nats.example.com:4222
+            kubediff.yaml:3:29: sinks.b.jetstream.servers[0]: expected an address that begins with nats:// or tls://
+            kubediff.yaml:3:42: sinks.b.jetstream.servers[1]: an address has no credentials: give `credentials`, `token`, or `user` and `password`
+            kubediff.yaml:3:96: sinks.b.jetstream.stream: the name of a stream has letters, digits, `-` and `_`
+            kubediff.yaml:4:18: sinks.c.jetstream: `user` and `password` belong together
+            kubediff.yaml:4:61: sinks.c.jetstream.timeout: expected a time from 1s to 5m
+            kubediff.yaml:5:18: sinks.d.jetstream: expected one of `credentials`, `token`, and `user` with `password`
         "#]],
     );
 }

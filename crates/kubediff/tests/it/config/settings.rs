@@ -233,6 +233,11 @@ fn sinks_are_set_up_and_what_is_missing_is_named() {
         "webhook: {url: 'https://example.com', headers: {X-Token: {file: header}}}",
         "file: {path: changes.log}",
         "stdout: {}",
+        "jetstream: {servers: ['nats://nats.example.com:4222'], create: true}",
+        "jetstream: {servers: ['tls://nats.example.com'], user: kubediff, password: {file: header}, timeout: 20s}",
+        "jetstream: {servers: ['nats://n'], token: {env: KUBEDIFF_NOPE}}",
+        "jetstream: {servers: ['nats://n'], credentials: {file: key}}",
+        "jetstream: {servers: ['nats://n'], caFile: ca.pem}",
     ] {
         let file = folder.path().join("kubediff.yaml");
         let loaded = Config::of_text(&format!("sinks: {{ops: {{{sink}}}}}"), file).unwrap();
@@ -260,6 +265,11 @@ fn sinks_are_set_up_and_what_is_missing_is_named() {
         sinks.ops.webhook.headers in FOLDER/kubediff.yaml: the sink's header "X-Token" is not allowed in HTTP
         ok, in batches of 500
         ok, in batches of 500
+        ok, in batches of 500
+        ok, in batches of 500
+        sinks.ops.jetstream.token in FOLDER/kubediff.yaml: the environment variable KUBEDIFF_NOPE is not set
+        sinks.ops.jetstream.credentials in FOLDER/kubediff.yaml: these are no credentials of NATS, as `nsc generate creds` writes them
+        sinks.ops.jetstream.caFile in FOLDER/kubediff.yaml: the sink's certificates are not PEM
     "#]].assert_eq(&said.replace(&folder, "FOLDER").replace('\\', "/"));
 }
 
