@@ -231,12 +231,14 @@ impl Delivery {
     }
 
     /// The sink has lost what it had accepted after this number: all of it is sent again. The position that is stored stays until
-    /// the delivery is past it.
-    pub fn go_back(&mut self, position: u64) {
-        if position < self.window.position() {
+    /// the delivery is past it. Returns whether it had come further.
+    pub fn go_back(&mut self, position: u64) -> bool {
+        let goes_back = position < self.window.position();
+        if goes_back {
             (self.window, self.reading, self.flight) = (Window::new(position), None, None);
             self.settled.position = position;
         }
+        goes_back
     }
 
     /// All records up to this one are settled. It may be ahead of what was stored.

@@ -190,8 +190,10 @@ impl<L: Log, S: Sink> Driver<L, S> {
             () = stop.cancelled() => {}
             newest = self.log.grown(self.delivery.newest()) => self.delivery.grown(newest),
             position = self.sink.lost() => {
-                self.log.went_back(position, self.delivery.position());
-                self.delivery.go_back(position);
+                let from = self.delivery.position();
+                if self.delivery.go_back(position) {
+                    self.log.went_back(position, from);
+                }
             }
             Some(record) = self.resends.recv() => {
                 self.delivery.resend(record.entry);

@@ -131,8 +131,7 @@ fn run(seed: u64) -> u64 {
                 delivery.answered(answer, now);
             }
             Action::Wait { .. } if stream.has_lost() => {
-                backs += u64::from(stream.last() < delivery.position());
-                delivery.go_back(stream.last());
+                backs += u64::from(delivery.go_back(stream.last()));
                 stream.known = stream.last();
             }
             Action::Wait { until: None } if stored >= count => break,

@@ -7,7 +7,7 @@ use kubediff_delivery as delivery;
 use kubediff_delivery::{
     Answer, Form, Key, KeyError, Lines, Parcel, Policy, SinkError, Slack, Target, Webhook,
 };
-use kubediff_history::{Cluster, Ids, Number};
+use kubediff_history::{Cluster, Ids};
 
 use super::sink::{FileSettings, Format, JetStreamSettings, Method, Sink, SlackSettings, WebhookSettings};
 use super::value::{Secret, SecretError};
@@ -107,7 +107,7 @@ impl Connection {
         match self {
             #[cfg(feature = "jetstream")]
             Self::JetStream(sink) => {
-                let sink = sink.continues(tail, move |number| ids.of(Number(number)));
+                let sink = sink.continues(tail, move |number| ids.of(kubediff_history::Number(number)));
                 Self::JetStream(Box::new(sink))
             }
             other => other,
