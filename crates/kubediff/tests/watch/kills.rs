@@ -168,7 +168,10 @@ async fn k1_k6_a_daemon_that_is_killed_again_and_again_loses_and_doubles_nothing
         let count = truth.random.usize(40..150);
         truth.write(count).await;
         if truth.random.u32(..6) == 0 {
-            std::fs::write(&config, text(100 + u64::from(kill))).unwrap();
+            // A daemon that starts reads the whole file.
+            let new = folder.path().join("new.yaml");
+            std::fs::write(&new, text(100 + u64::from(kill))).unwrap();
+            std::fs::rename(&new, &config).unwrap();
             if !watches {
                 // Until a process asks for hangups, the system ends it by one.
                 daemon = on_thread(move || {
