@@ -179,7 +179,10 @@ impl JetStream {
     }
 
     async fn append(&mut self, parcel: &Parcel<'_>) -> Answer {
-        let (Some(connected), Some(at)) = (&self.connected, self.at) else { return Answer::Accepted };
+        // Whoever drops this future does not know where the stream is.
+        let (Some(connected), Some(at)) = (&self.connected, self.at.take()) else {
+            return Answer::Unavailable { reason: Failure::Broken.to_string().into() };
+        };
         let is_there = |record: &&&Record| !parcel.is_late && record.entry.number <= at.number;
         let accepted = parcel.records.iter().take_while(is_there).count();
         let mut appended = Appended { at, accepted };
@@ -191,12 +194,12 @@ impl JetStream {
         if appended.accepted > accepted {
             self.known = Some(appended.at);
         }
-        self.at = Some(appended.at);
+        let is_known = matches!(ended, Ok(()) | Err((_, Failure::Refused(_))));
+        self.at = is_known.then_some(appended.at);
         let rest = match ended {
             Ok(()) => return Answer::Accepted,
             Err((_, Failure::Refused(reason))) => Answer::Refused { reason },
             Err((reason, failure)) => {
-                self.at = None;
                 if matches!(failure, Failure::Broken | Failure::Silent) {
                     self.leave();
                 }
