@@ -7,9 +7,7 @@ use serde::de::DeserializeOwned;
 
 use super::decode::Fault;
 use super::place::{FieldPath, Mark, Step};
-use super::sink::{
-    FileSettings, Format, JetStreamSettings, Method, Sink, SlackSettings, WebhookSettings,
-};
+use super::sink::{FileSettings, Format, JetStreamSettings, Method, Sink, SlackSettings, WebhookSettings};
 use super::tree::Node;
 use super::value::{Period, Secret};
 use super::warning::Note;

@@ -70,7 +70,9 @@ impl super::Loaded {
             Sink::Webhook(settings) => {
                 webhook(settings, folder, cluster).map(|webhook| Connection::Webhook(Box::new(webhook)))
             }
-            Sink::JetStream(settings) => jetstream(settings, folder, cluster.name.as_deref().unwrap_or(&cluster.uid)),
+            Sink::JetStream(settings) => {
+                jetstream(settings, folder, cluster.name.as_deref().unwrap_or(&cluster.uid))
+            }
             Sink::File(settings) => Ok(Connection::File(delivery::File::new(file(settings, folder)))),
             Sink::Stdout(_) => Ok(Connection::Stdout(Lines::stdout())),
         };

@@ -124,7 +124,8 @@ fn plain(value: &Value) -> Value {
 /// The files of the page, for ports of this test.
 fn files(folder: &Path) -> [PathBuf; 2] {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
-    let mut blocks = PAGE.split("```yaml\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+    let (_, part) = PAGE.split_once("\n## OpenTelemetry").unwrap();
+    let mut blocks = part.split("```yaml\n").skip(1).map(|rest| rest.split("```").next().unwrap());
     [("kubediff.yaml", "listen: 127.0.0.1:0\n"), ("collector.yaml", "")].map(|(name, more)| {
         let text = blocks.next().unwrap().replace("4318", &port);
         std::fs::write(folder.join(name), text + more).unwrap();
