@@ -222,7 +222,7 @@ impl History {
         if more? {
             return Ok(true);
         }
-        scrub.is_clean = self.0.with(|db| db.empty_log())?;
+        scrub.is_clean = self.0.with(|db| db.end_scrub())?;
         Ok(false)
     }
 

@@ -24,7 +24,7 @@ use crate::record::{Gap, Gvk, Incarnation, Number, ObjectId, Version};
 use crate::report::{Checked, Cluster, DeadLetter, Ids, Plan, Present, Records, Retention, Sink, Size};
 use crate::sight::Sight;
 use crate::sql::codec::Codec;
-use crate::sql::db::Db;
+use crate::sql::db::{Db, Purpose};
 use crate::sql::fault::{Fault, Outcome};
 use crate::sql::read::{self, Lens};
 use crate::sql::sight::{self, Tenancies};
@@ -59,9 +59,9 @@ enum Session {
 impl Session {
     fn db(&self) -> Db<'_> {
         match self {
-            Self::File { connection, .. } => Db::Sqlite(connection),
+            Self::File { connection, .. } => Db(connection),
             #[cfg(feature = "postgres")]
-            Self::Postgres(session) => Db::Postgres(session),
+            Self::Postgres(session) => Db(session),
         }
     }
 
@@ -494,8 +494,8 @@ impl Reader {
         let bytes = match &self.session {
             Session::File { path, .. } => Self::bytes(path),
             #[cfg(feature = "postgres")]
-            Session::Postgres(session) => {
-                session.used_bytes().map_err(|fault| fault.at(self.place.clone()))?
+            Session::Postgres(_) => {
+                self.session.db().used_bytes().map_err(|fault| fault.at(self.place.clone()))?
             }
         };
         self.at_once(|db, _, _| read::size(db, bytes))
@@ -638,7 +638,7 @@ impl Reader {
     pub fn limit(&mut self, sight: Option<&Sight>) -> Result<(), Error> {
         let (codec, made) = (&mut self.codec, &mut self.made);
         let mut tenancies = Tenancies { codec, made, since: HashMap::new() };
-        let limited = self.session.db().limiting(|db| sight::limit(db, &mut tenancies, sight));
+        let limited = self.session.db().within(Purpose::Limit, |db| sight::limit(db, &mut tenancies, sight));
         self.lens.is_limited = sight.is_some();
         limited.map_err(|fault| fault.at(self.place.clone()))
     }

@@ -1,5 +1,6 @@
 //! The history in a file of SQLite.
 
+mod file;
 pub(crate) mod schema;
 pub(crate) mod write;
 
@@ -58,7 +59,7 @@ impl FileHistory {
         &mut self,
         work: impl FnOnce(&mut Packing, Db<'_>) -> Outcome<T>,
     ) -> Result<T, Error> {
-        let worked = work(&mut self.writer.packing, Db::Sqlite(&self.connection));
+        let worked = work(&mut self.writer.packing, Db(&self.connection));
         self.settle(worked)
     }
 
@@ -68,7 +69,7 @@ impl FileHistory {
 
     /// Writes the file anew, without free pages.
     pub(crate) fn compact(&mut self) -> Result<(), Error> {
-        let compacted = Db::Sqlite(&self.connection).statements("VACUUM; PRAGMA wal_checkpoint(truncate)");
+        let compacted = Db(&self.connection).statements("VACUUM; PRAGMA wal_checkpoint(truncate)");
         self.files = schema::Files::of(&self.path);
         compacted.map_err(|fault| fault.at(&*self.path))
     }

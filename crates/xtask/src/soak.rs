@@ -54,6 +54,18 @@ const STORIES: &[Story] = &[
         kind: Kind::Killed,
     },
     Story {
+        package: "kubectl-changes-history",
+        target: Target::Test("postgres"),
+        test: "faults::what_was_committed_survives_the_end_of_the_server",
+        kind: Kind::Killed,
+    },
+    Story {
+        package: "kubectl-changes-history",
+        target: Target::Test("postgres"),
+        test: "faults::a_batch_whose_answer_is_lost_is_stored_once",
+        kind: Kind::Killed,
+    },
+    Story {
         package: "kubectl-changes-delivery",
         target: Target::Test("it"),
         test: "jetstream::whatever_is_killed_or_cut_a_consumer_gets_the_log",

@@ -139,12 +139,13 @@ fn clippy(tree: &Tree, real_server: bool) -> Result<(), Error> {
     test_run::build(tree).map(drop)
 }
 
-/// The sets of features of `informer` and `testapi` to build: none, and each alone. Clippy builds all features together.
+/// The sets of features of `informer` and `testapi` to build: none, and each alone. A history has files without its feature. Clippy builds all features together.
 fn features(tree: &Tree) -> Result<(), Error> {
     let informer =
         ["", "http2", "packed", "save", "schema", "openssl"].map(|features| ("informer", features));
     let testapi = ["", "tls", "yaml", "kube,k8s-openapi/latest"].map(|features| ("testapi", features));
-    for (package, features) in informer.into_iter().chain(testapi) {
+    let history = [("kubectl-changes-history", "")];
+    for (package, features) in informer.into_iter().chain(testapi).chain(history) {
         let arguments = ["clippy", "-p", package, "--no-default-features", "--features", features];
         process::run(process::cargo(tree.root()).args(arguments).args(["--", "-D", "warnings"]))?;
     }

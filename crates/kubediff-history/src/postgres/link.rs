@@ -13,14 +13,8 @@ use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 use tokio_postgres::{Client, Config, NoTls, Row};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use crate::sql::db::Value;
+use crate::sql::db::{Statement, Value};
 use crate::sql::fault::{Fault, Outcome};
-
-/// A statement with its parameters.
-pub(crate) struct Statement {
-    pub(crate) sql: String,
-    pub(crate) values: Vec<Value>,
-}
 
 /// The result of a statement: its rows, and how many it changed.
 #[derive(Default)]

@@ -2,10 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::link::Statement;
 use crate::report::Scrub;
 use crate::sql::codec::Packed;
-use crate::sql::db::{Value, values};
+use crate::sql::db::{Statement, Value, values};
 use crate::sql::links::Links;
 use crate::sql::packing::Content;
 

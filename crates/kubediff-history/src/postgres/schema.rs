@@ -2,10 +2,10 @@
 
 use super::Address;
 use super::link::Link;
-use super::session::{Integer, Log, Role, Session};
+use super::session::{Log, Role, Session};
 use crate::error::Error;
 use crate::report::Cluster;
-use crate::sql::db::Value;
+use crate::sql::db::{Integer, Value};
 use crate::sql::fault::{Fault, Outcome};
 
 /// The format of the tables that this program knows.

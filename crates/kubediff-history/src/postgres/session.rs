@@ -1,13 +1,12 @@
 //! A session with a database: one log, one role, one transaction at a time.
 
 use std::cell::Cell;
+use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use tokio_postgres::types::{FromSql, Type};
-
-use super::link::{Done, Link, Statement};
+use super::link::{Done, Link};
 use crate::report::Cluster;
-use crate::sql::db::Value;
+use crate::sql::db::{Database, Db, Purpose, Row, Statement, Value};
 use crate::sql::fault::{Fault, Outcome};
 
 /// The role in which a session acts.
@@ -57,32 +56,58 @@ impl Session {
         self.link.run_one(translated(sql), values)
     }
 
-    /// Runs statements without parameters.
-    pub(crate) fn statements(&self, sql: &str) -> Outcome<()> {
+    /// How a transaction begins.
+    fn begin(&self, purpose: Purpose) -> Outcome<String> {
+        Ok(match (purpose, self.deadline.get()) {
+            (Purpose::Read, None) => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY".to_owned(),
+            (Purpose::Read, Some(deadline)) => {
+                let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+                format!(
+                    "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = {}",
+                    left.as_millis()
+                )
+            }
+            (Purpose::Limit, _) => "BEGIN".to_owned(),
+            (Purpose::Write, _) => {
+                let token = self.token.as_deref().ok_or(Fault::Invalid("a reader writes nothing"))?;
+                format!("BEGIN; SELECT hold_term('{token}')")
+            }
+        })
+    }
+
+    /// Runs statements in one round trip.
+    pub(crate) fn run(&self, statements: Vec<Statement>) -> Outcome<Vec<Done>> {
+        self.link.run(statements)
+    }
+}
+
+impl Database for Session {
+    fn each(
+        &self,
+        sql: &str,
+        values: &[Value],
+        visit: &mut dyn FnMut(&Row<'_>) -> Outcome<ControlFlow<()>>,
+    ) -> Outcome<()> {
+        for row in self.ask(sql, values)?.rows {
+            if visit(&Row::Postgres(&row))?.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn run(&self, sql: &str, values: &[Value]) -> Outcome<u64> {
+        Ok(self.ask(sql, values)?.changed)
+    }
+
+    fn statements(&self, sql: &str) -> Outcome<()> {
         self.link.batch(translated(sql))
     }
 
-    /// Asks several questions at one moment.
-    pub(crate) fn reading<T>(&self, ask: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
-        let mut begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY".to_owned();
-        if let Some(deadline) = self.deadline.get() {
-            let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
-            begin.push_str(&format!("; SET LOCAL statement_timeout = {}", left.as_millis()));
-        }
-        self.transaction(&begin, ask)
-    }
-
-    /// Changes rows, as the process that has the term.
-    pub(crate) fn writing<T>(&self, write: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
-        let token = self.token.as_deref().ok_or(Fault::Invalid("a reader writes nothing"))?;
-        self.transaction(&format!("BEGIN; SELECT hold_term('{token}')"), write)
-    }
-
-    /// Runs statements in a transaction, all of it or nothing.
-    pub(crate) fn transaction<T>(&self, begin: &str, run: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
-        let done = self.link.batch(begin).and_then(|()| run());
-        match done {
-            Ok(done) => self.link.batch("COMMIT").map(|()| done),
+    fn transaction(&self, purpose: Purpose, work: &mut dyn FnMut() -> Outcome<()>) -> Outcome<()> {
+        let begin = self.begin(purpose)?;
+        match self.link.batch(begin).and_then(|()| work()) {
+            Ok(()) => self.link.batch("COMMIT"),
             Err(fault) => {
                 // Without a connection there is no transaction.
                 let _ = self.link.batch("ROLLBACK");
@@ -91,25 +116,50 @@ impl Session {
         }
     }
 
-    pub(crate) fn revision(&self) -> Outcome<i64> {
-        let sql = "SELECT value FROM meta WHERE name = 'revision'";
-        let done = self.link.run_one(sql.to_owned(), &[])?;
-        let found = done.rows.first().map(|row| row.try_get(0)).transpose()?;
-        Ok(found.map_or(0, |Integer(revision)| revision))
+    fn is_file(&self) -> bool {
+        false
     }
 
-    /// The bytes that all logs of the database need.
-    pub(crate) fn used_bytes(&self) -> Outcome<u64> {
+    fn cluster(&self) -> Outcome<Cluster> {
+        Ok(self.cluster.clone())
+    }
+
+    fn log(&self) -> Outcome<String> {
+        Ok(self.id.replace('-', ""))
+    }
+
+    fn revision(&self) -> Outcome<i64> {
+        Db(self).one("SELECT value FROM meta WHERE name = 'revision'", &[])
+    }
+
+    fn has_views(&self) -> &'static str {
+        "SELECT EXISTS (SELECT 1 FROM pg_class WHERE relname = 'objects' AND relnamespace = pg_my_temp_schema())"
+    }
+
+    /// Those of all logs.
+    fn used_bytes(&self) -> Outcome<u64> {
         let sql = "SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class
                    WHERE relnamespace = 'kubediff'::regnamespace AND relkind = 'r'";
-        let done = self.link.run_one(sql.to_owned(), &[])?;
-        let found = done.rows.first().map(|row| row.try_get(0)).transpose()?;
-        Ok(found.map_or(0, |Integer(bytes)| bytes.unsigned_abs()))
+        Ok(Db(self).one::<i64>(sql, &[])?.unsigned_abs())
     }
 
-    /// Runs statements in one round trip.
-    pub(crate) fn run(&self, statements: Vec<Statement>) -> Outcome<Vec<Done>> {
-        self.link.run(statements)
+    fn unsound(&self) -> Outcome<Vec<String>> {
+        Ok(Vec::new())
+    }
+
+    fn reclaim(&self) -> Outcome<()> {
+        Db(self).all("SELECT drop_days()", &[], |_| Ok(())).map(drop)
+    }
+
+    fn end_scrub(&self) -> Outcome<bool> {
+        // Versions that were masked share nothing any more.
+        let sql = "DELETE FROM contents c WHERE NOT EXISTS (SELECT 1 FROM versions v WHERE v.day = c.day AND v.content = c.id)";
+        Db(self).writing(|db| db.run(sql, &[]))?;
+        Ok(true)
+    }
+
+    fn shrink(&self) -> Outcome<()> {
+        Ok(())
     }
 }
 
@@ -144,23 +194,6 @@ fn translated(sql: &str) -> String {
         }
     }
     text
-}
-
-/// A number of any width.
-pub(crate) struct Integer(pub(crate) i64);
-
-impl<'a> FromSql<'a> for Integer {
-    fn from_sql(ty: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn std::error::Error + Sync + Send>> {
-        Ok(Self(match *ty {
-            Type::INT2 => i16::from_sql(ty, raw)?.into(),
-            Type::INT4 => i32::from_sql(ty, raw)?.into(),
-            _ => i64::from_sql(ty, raw)?,
-        }))
-    }
-
-    fn accepts(ty: &Type) -> bool {
-        matches!(*ty, Type::INT2 | Type::INT4 | Type::INT8)
-    }
 }
 
 #[cfg(test)]

@@ -6,10 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Address;
-use super::link::Statement;
 use super::rows::{Change, Rows, State};
 use super::schema::{self, open_log};
-use super::session::{Integer, Role, Session};
+use super::session::{Role, Session};
 use crate::batch::{Batch, Entry, Observation, What};
 use crate::error::Error;
 use crate::record::{ChangeRecord, Verb};
@@ -17,7 +16,7 @@ use crate::report::Cluster;
 use crate::sql::clock::Time;
 use crate::sql::codec::{MOST_BYTES, Packed, Purpose};
 use crate::sql::conditions::in_list;
-use crate::sql::db::{Db, Value, values};
+use crate::sql::db::{Db, Integer, Statement, Value, values};
 use crate::sql::detail;
 use crate::sql::fault::{Fault, Outcome};
 use crate::sql::links::Links;
@@ -97,7 +96,7 @@ impl PostgresHistory {
         };
         let Some(token) = token else {
             let holder = "SELECT holder FROM terms";
-            let holder: Option<String> = Db::Postgres(&session).one(holder, &[]).map_err(failed)?;
+            let holder: Option<String> = Db(&session).one(holder, &[]).map_err(failed)?;
             return Err(Error::Held { place: address.place(), holder: holder.unwrap_or_default() });
         };
         session.token = Some(token);
@@ -105,7 +104,7 @@ impl PostgresHistory {
         let timeline = "INSERT INTO timelines (first, timeline) SELECT value, greatest(?1, coalesce((SELECT max(timeline) + 1 FROM timelines), 1))
              FROM meta WHERE name = 'next' ON CONFLICT (log, first) DO UPDATE SET timeline = excluded.timeline";
         let now = jiff::Timestamp::now().as_millisecond();
-        let begun = Db::Postgres(&session).writing(|db| db.run(timeline, values![now]).map(drop));
+        let begun = Db(&session).writing(|db| db.run(timeline, values![now]).map(drop));
         begun.map_err(failed)?;
         let writer = Writer::load(&session).map_err(failed)?;
         let (address, cluster) = (address.clone(), cluster.clone());
@@ -129,7 +128,7 @@ impl PostgresHistory {
         self.mend()?;
         // What is shared is stored with a batch.
         let shared = self.writer.packing.shared.take();
-        let worked = work(&mut self.writer.packing, Db::Postgres(&self.session));
+        let worked = work(&mut self.writer.packing, Db(&self.session));
         self.writer.packing.shared = shared;
         self.settled(worked)
     }
@@ -144,7 +143,7 @@ impl PostgresHistory {
         let (mut stored, mut has_scrub) = (0, false);
         if let Some(attempt) = self.uncertain.take() {
             let last = "SELECT last_batch::text FROM terms";
-            let last: Result<Option<String>, _> = Db::Postgres(&self.session).one(last, &[]);
+            let last: Result<Option<String>, _> = Db(&self.session).one(last, &[]);
             match last {
                 Ok(last) if last.as_deref() == Some(&*attempt.id) => {
                     (stored, has_scrub) = (attempt.entries, attempt.has_scrub);
@@ -201,7 +200,7 @@ impl Drop for PostgresHistory {
                 "UPDATE terms SET token = NULL, expires_at = clock_timestamp() WHERE token = '{token}'"
             );
             // Without an answer, the term ends by itself.
-            let _ = self.session.statements(&sql);
+            let _ = self.session.link.batch(sql);
         }
     }
 }
@@ -230,7 +229,7 @@ const TODAY: &str = "SELECT ((clock_timestamp() AT TIME ZONE 'utc')::date - '197
 
 impl Writer {
     fn load(session: &Session) -> Outcome<Self> {
-        let db = Db::Postgres(session);
+        let db = Db(session);
         let mut packing = Packing::load(db)?;
         packing.shared = Some(Shared::default());
         let latest =
@@ -258,7 +257,7 @@ impl Writer {
         id: &str,
         (stored, has_scrub): (usize, bool),
     ) -> Outcome<()> {
-        let db = Db::Postgres(session);
+        let db = Db(session);
         let entries = batch.entries.get(stored..).unwrap_or_default();
         let before = self.next;
         self.prepare(db, entries)?;
@@ -302,7 +301,7 @@ impl Writer {
             Ok(done) => done,
             Err(fault) => {
                 // The failed transaction is over with the COMMIT, unless that did not arrive.
-                let _ = session.statements("ROLLBACK");
+                let _ = session.link.batch("ROLLBACK");
                 return Err(fault);
             }
         };

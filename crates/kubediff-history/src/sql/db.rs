@@ -3,23 +3,83 @@
 //! Numbers in columns are 64-bit integers, times are microseconds since 1970. Conditions on `main.versions` are about all versions, those
 //! on `versions` about those that a limited reader may see.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Deref};
 
 use rusqlite::types::{ToSqlOutput, ValueRef};
-use rusqlite::{Connection, Transaction, TransactionBehavior, params_from_iter};
 
 use super::fault::{Fault, Outcome};
-#[cfg(feature = "postgres")]
-use crate::postgres::session::{Integer, Session};
 use crate::report::Cluster;
-use crate::sqlite::schema;
 
-/// A connection.
+/// A database, as questions and changes need it.
+pub(crate) trait Database {
+    /// Visits the rows of a result until `visit` breaks.
+    fn each(
+        &self,
+        sql: &str,
+        values: &[Value],
+        visit: &mut dyn FnMut(&Row<'_>) -> Outcome<ControlFlow<()>>,
+    ) -> Outcome<()>;
+
+    /// Changes rows. Returns how many.
+    fn run(&self, sql: &str, values: &[Value]) -> Outcome<u64>;
+
+    /// Runs statements without parameters.
+    fn statements(&self, sql: &str) -> Outcome<()>;
+
+    /// Works in a transaction, all of it or nothing.
+    fn transaction(&self, purpose: Purpose, work: &mut dyn FnMut() -> Outcome<()>) -> Outcome<()>;
+
+    /// Whether it is a file. A database has no tables of its own for what has a name or path: its versions have tags.
+    fn is_file(&self) -> bool;
+
+    /// The cluster that the history is of.
+    fn cluster(&self) -> Outcome<Cluster>;
+
+    /// The id of the history, as 32 digits.
+    fn log(&self) -> Outcome<String>;
+
+    /// A number that is another one once somebody else has written something.
+    fn revision(&self) -> Outcome<i64>;
+
+    /// The question whether views stand before the tables.
+    fn has_views(&self) -> &'static str;
+
+    /// The bytes that the history needs.
+    fn used_bytes(&self) -> Outcome<u64>;
+
+    /// What the database itself finds wrong with its files.
+    fn unsound(&self) -> Outcome<Vec<String>>;
+
+    /// Gives back the room of what retention has removed, as far as that is free.
+    fn reclaim(&self) -> Outcome<()>;
+
+    /// Ends a scrub. Returns whether nothing of what was masked is left beside the tables.
+    fn end_scrub(&self) -> Outcome<bool>;
+
+    /// Gives up the memory of pages.
+    fn shrink(&self) -> Outcome<()>;
+}
+
+/// The purpose of a transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Several questions at one moment.
+    Read,
+    /// Changes.
+    Write,
+    /// Temporary views and tables.
+    Limit,
+}
+
+/// A database to ask.
 #[derive(Clone, Copy)]
-pub(crate) enum Db<'a> {
-    Sqlite(&'a Connection),
-    #[cfg(feature = "postgres")]
-    Postgres(&'a Session),
+pub(crate) struct Db<'a>(pub(crate) &'a dyn Database);
+
+/// A statement with its parameters.
+#[cfg(feature = "postgres")]
+pub(crate) struct Statement {
+    pub(crate) sql: String,
+    pub(crate) values: Vec<Value>,
 }
 
 /// A parameter of a statement.
@@ -89,7 +149,15 @@ macro_rules! values {
 }
 pub(crate) use values;
 
-impl<'a> Db<'a> {
+impl<'a> Deref for Db<'a> {
+    type Target = dyn Database + 'a;
+
+    fn deref(&self) -> &Self::Target {
+        self.0
+    }
+}
+
+impl Db<'_> {
     /// Visits the rows of a result until `visit` breaks.
     pub(crate) fn each(
         self,
@@ -97,27 +165,7 @@ impl<'a> Db<'a> {
         values: &[Value],
         mut visit: impl FnMut(&Row<'_>) -> Outcome<ControlFlow<()>>,
     ) -> Outcome<()> {
-        match self {
-            Self::Sqlite(connection) => {
-                let mut statement = connection.prepare_cached(sql)?;
-                let mut rows = statement.query(params_from_iter(values))?;
-                while let Some(row) = rows.next()? {
-                    if visit(&Row::Sqlite(row))?.is_break() {
-                        break;
-                    }
-                }
-                Ok(())
-            }
-            #[cfg(feature = "postgres")]
-            Self::Postgres(session) => {
-                for row in session.ask(sql, values)?.rows {
-                    if visit(&Row::Postgres(&row))?.is_break() {
-                        break;
-                    }
-                }
-                Ok(())
-            }
-        }
+        self.0.each(sql, values, &mut visit)
     }
 
     /// All rows of a result.
@@ -156,168 +204,26 @@ impl<'a> Db<'a> {
         found.ok_or_else(|| Fault::damaged("a row is missing"))
     }
 
-    /// Changes rows. Returns how many.
-    pub(crate) fn run(self, sql: &str, values: &[Value]) -> Outcome<u64> {
-        match self {
-            Self::Sqlite(connection) => {
-                let mut statement = connection.prepare_cached(sql)?;
-                Ok(statement.execute(params_from_iter(values))? as u64)
+    /// Works in a transaction, all of it or nothing.
+    pub(crate) fn within<T>(self, purpose: Purpose, work: impl FnOnce(Self) -> Outcome<T>) -> Outcome<T> {
+        let (mut work, mut done) = (Some(work), None);
+        self.0.transaction(purpose, &mut || {
+            if let Some(work) = work.take() {
+                done = Some(work(self)?);
             }
-            #[cfg(feature = "postgres")]
-            Self::Postgres(session) => Ok(session.ask(sql, values)?.changed),
-        }
-    }
-
-    /// Runs statements without parameters.
-    pub(crate) fn statements(self, sql: &str) -> Outcome<()> {
-        match self {
-            Self::Sqlite(connection) => Ok(connection.execute_batch(sql)?),
-            #[cfg(feature = "postgres")]
-            Self::Postgres(session) => session.statements(sql),
-        }
-    }
-
-    /// The cluster that the history is of.
-    pub(crate) fn cluster(self) -> Outcome<Cluster> {
-        match self {
-            Self::Sqlite(connection) => schema::cluster_of(connection),
-            #[cfg(feature = "postgres")]
-            Self::Postgres(session) => Ok(session.cluster.clone()),
-        }
-    }
-
-    /// A number that is another one once somebody else has written something.
-    pub(crate) fn revision(self) -> Outcome<i64> {
-        match self {
-            Self::Sqlite(connection) => {
-                Ok(connection.pragma_query_value(None, "data_version", |row| row.get(0))?)
-            }
-            #[cfg(feature = "postgres")]
-            Self::Postgres(session) => session.revision(),
-        }
-    }
-
-    /// The question whether views stand before the tables.
-    pub(crate) fn has_views(self) -> &'static str {
-        match self {
-            Self::Sqlite(_) => "SELECT EXISTS (SELECT 1 FROM temp.sqlite_schema WHERE name = 'objects')",
-            #[cfg(feature = "postgres")]
-            Self::Postgres(_) => {
-                "SELECT EXISTS (SELECT 1 FROM pg_class WHERE relname = 'objects' AND relnamespace = pg_my_temp_schema())"
-            }
-        }
-    }
-
-    /// Gives back the room of what retention has removed, as far as that is free.
-    pub(crate) fn reclaim(self) -> Outcome<()> {
-        match self {
-            // It is used again.
-            Self::Sqlite(_) => Ok(()),
-            #[cfg(feature = "postgres")]
-            Self::Postgres(_) => self.all("SELECT drop_days()", &[], |_| Ok(())).map(drop),
-        }
-    }
-
-    /// Empties the log beside a file. Returns whether nothing is left in it.
-    pub(crate) fn empty_log(self) -> Outcome<bool> {
-        match self {
-            Self::Sqlite(_) => Ok(self.one::<i64>("PRAGMA wal_checkpoint(truncate)", &[])? == 0),
-            #[cfg(feature = "postgres")]
-            Self::Postgres(_) => self.writing(|db| {
-                // Versions that were masked share nothing any more.
-                let sql = "DELETE FROM contents c WHERE NOT EXISTS (SELECT 1 FROM versions v WHERE v.day = c.day AND v.content = c.id)";
-                db.run(sql, &[])?;
-                Ok(true)
-            }),
-        }
-    }
-
-    /// Gives up the memory of pages.
-    pub(crate) fn shrink(self) -> Outcome<()> {
-        match self {
-            Self::Sqlite(_) => self.statements("PRAGMA shrink_memory"),
-            #[cfg(feature = "postgres")]
-            Self::Postgres(_) => Ok(()),
-        }
-    }
-
-    /// The bytes that the history needs.
-    pub(crate) fn used_bytes(self) -> Outcome<u64> {
-        match self {
-            Self::Sqlite(connection) => {
-                let of = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, u64>(0));
-                Ok((of("page_count")? - of("freelist_count")?) * of("page_size")?)
-            }
-            #[cfg(feature = "postgres")]
-            Self::Postgres(session) => session.used_bytes(),
-        }
-    }
-
-    /// What the database itself finds wrong with its files.
-    pub(crate) fn unsound(self) -> Outcome<Vec<String>> {
-        if !self.is_file() {
-            return Ok(Vec::new());
-        }
-        let lines = self.all("PRAGMA integrity_check(100)", &[], |row| row.get::<String>(0))?;
-        Ok(lines.into_iter().filter(|line| line != "ok").map(|line| format!("SQLite: {line}")).collect())
-    }
-
-    /// Whether it is a file. A database has no tables of its own for what has a name or path: its versions have tags.
-    pub(crate) fn is_file(self) -> bool {
-        matches!(self, Self::Sqlite(_))
-    }
-
-    /// The id of the history, as 32 digits.
-    pub(crate) fn log(self) -> Outcome<String> {
-        match self {
-            Self::Sqlite(_) => self.one("SELECT value FROM meta WHERE name = 'log'", &[]),
-            #[cfg(feature = "postgres")]
-            Self::Postgres(session) => Ok(session.id.replace('-', "")),
-        }
-    }
-
-    /// Makes temporary views and tables, or changes them, all of it or nothing.
-    pub(crate) fn limiting<T>(self, change: impl FnOnce(Self) -> Outcome<T>) -> Outcome<T> {
-        match self {
-            Self::Sqlite(connection) => {
-                // The file system may be read-only.
-                connection.pragma_update(None, "temp_store", "memory")?;
-                let transaction = connection.unchecked_transaction()?;
-                let changed = change(self)?;
-                transaction.commit()?;
-                Ok(changed)
-            }
-            #[cfg(feature = "postgres")]
-            Self::Postgres(session) => session.transaction("BEGIN", || change(self)),
-        }
+            Ok(())
+        })?;
+        done.ok_or_else(|| Fault::damaged("a transaction did not run"))
     }
 
     /// Asks several questions at one moment.
     pub(crate) fn reading<T>(self, ask: impl FnOnce(Self) -> Outcome<T>) -> Outcome<T> {
-        match self {
-            Self::Sqlite(connection) => {
-                let _transaction = connection.unchecked_transaction()?;
-                ask(self)
-            }
-            #[cfg(feature = "postgres")]
-            Self::Postgres(session) => session.reading(|| ask(self)),
-        }
+        self.within(Purpose::Read, ask)
     }
 
     /// Changes rows, all of it or nothing.
     pub(crate) fn writing<T>(self, write: impl FnOnce(Self) -> Outcome<T>) -> Outcome<T> {
-        match self {
-            Self::Sqlite(connection) => {
-                // The write lock is taken now, where SQLite waits for it. A transaction that begins by reading fails when it comes to write
-                // and another writer was there in the meantime.
-                let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
-                let written = write(self)?;
-                transaction.commit()?;
-                Ok(written)
-            }
-            #[cfg(feature = "postgres")]
-            Self::Postgres(session) => session.writing(|| write(self)),
-        }
+        self.within(Purpose::Write, write)
     }
 }
 
@@ -409,5 +315,31 @@ impl From<Option<String>> for Value {
 impl From<Vec<u8>> for Value {
     fn from(bytes: Vec<u8>) -> Self {
         Self::Bytes(bytes)
+    }
+}
+
+/// A number of any width.
+#[cfg(feature = "postgres")]
+pub(crate) struct Integer(pub(crate) i64);
+
+#[cfg(feature = "postgres")]
+impl<'a> tokio_postgres::types::FromSql<'a> for Integer {
+    fn from_sql(
+        ty: &tokio_postgres::types::Type,
+        raw: &'a [u8],
+    ) -> Result<Self, Box<dyn std::error::Error + Sync + Send>> {
+        use tokio_postgres::types::Type;
+
+        Ok(Self(match *ty {
+            Type::INT2 => i16::from_sql(ty, raw)?.into(),
+            Type::INT4 => i32::from_sql(ty, raw)?.into(),
+            _ => i64::from_sql(ty, raw)?,
+        }))
+    }
+
+    fn accepts(ty: &tokio_postgres::types::Type) -> bool {
+        use tokio_postgres::types::Type;
+
+        matches!(*ty, Type::INT2 | Type::INT4 | Type::INT8)
     }
 }

@@ -6,6 +6,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::codec::{Codec, Packed, Purpose};
+#[cfg(feature = "postgres")]
+use super::db::Statement;
 use super::db::{Db, values};
 #[cfg(feature = "postgres")]
 use super::fault::Fault;
@@ -13,8 +15,6 @@ use super::fault::Outcome;
 use super::names::{KindId, Names, Table};
 #[cfg(feature = "postgres")]
 use super::recent::Recent;
-#[cfg(feature = "postgres")]
-use crate::postgres::link::Statement;
 use crate::record::{ChangeRecord, Origin, Verb};
 
 /// At most this many versions follow each other as deltas: it bounds the work of reading one.

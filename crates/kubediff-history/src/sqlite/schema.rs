@@ -27,7 +27,7 @@ pub(crate) const STEPS: &[Step] = &[
     |transaction| Ok(transaction.execute_batch(SECOND)?),
     |transaction| {
         transaction.execute_batch(THIRD)?;
-        links::fill(Db::Sqlite(transaction))
+        links::fill(Db(&**transaction))
     },
     |transaction| Ok(transaction.execute_batch(FOURTH)?),
 ];

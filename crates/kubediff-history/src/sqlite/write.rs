@@ -46,7 +46,7 @@ struct Known {
 
 impl BatchWriter {
     pub(crate) fn load(connection: &Connection) -> Outcome<Self> {
-        let packing = Packing::load(Db::Sqlite(connection))?;
+        let packing = Packing::load(Db(connection))?;
         let next =
             connection.query_row("SELECT value FROM meta WHERE name = 'next'", [], |row| row.get(0))?;
         let latest = "SELECT observed_at FROM versions ORDER BY number DESC LIMIT 1";
@@ -162,7 +162,7 @@ impl BatchWriter {
         if observation.body.bytes().len() > MOST_BYTES {
             return Err(Fault::Invalid("it has more than 64 MiB"));
         }
-        let kind = self.packing.names.kind(Db::Sqlite(connection), object)?;
+        let kind = self.packing.names.kind(Db(connection), object)?;
         let key = (kind.family, object.uid.clone());
         let known = self.known(connection, &key)?;
         let at = self.time(connection, observation.record.observed_at.as_microsecond())?;
@@ -195,7 +195,7 @@ impl BatchWriter {
         let newest = "SELECT max(number) FROM versions WHERE object = ?1";
         let newest: Option<i64> = connection.prepare_cached(newest)?.query_row([object], |row| row.get(0))?;
         let newest = newest.ok_or_else(|| Fault::damaged(format!("object {object} has no version")))?;
-        let body = self.packing.codec.body(Db::Sqlite(connection), newest)?;
+        let body = self.packing.codec.body(Db(connection), newest)?;
         let chain = chain_of(connection, newest)?;
         Ok(Some(Known { object, newest, chain, body, has_state }))
     }
@@ -243,18 +243,18 @@ impl BatchWriter {
     ) -> Outcome<()> {
         let number = self.number();
         let object = &observation.record.object;
-        let namespace = self.packing.names.namespace(Db::Sqlite(connection), object.namespace.as_deref())?;
+        let namespace = self.packing.names.namespace(Db(connection), object.namespace.as_deref())?;
 
         // The details come first: the content is packed against them too, since they have the new values already.
         let details = change.map(detail::write).transpose()?.unwrap_or_default();
         let detail = match &*details {
             [] => Packed { dictionary: 0, frame: Vec::new() },
-            details => self.packing.codec.pack(Db::Sqlite(connection), kind.id, Purpose::Detail, details)?,
+            details => self.packing.codec.pack(Db(connection), kind.id, Purpose::Detail, details)?,
         };
         let base =
             known.as_ref().map(|known| Base { number: known.newest, chain: known.chain, body: &known.body });
         let bytes = observation.body.bytes();
-        let content = self.packing.content(Db::Sqlite(connection), kind, base.as_ref(), &details, bytes)?;
+        let content = self.packing.content(Db(connection), kind, base.as_ref(), &details, bytes)?;
 
         // The incarnation before gets no version of its deletion, which was not observed. It ends with this version.
         if let Some(replaced) = observation.replaces.as_deref() {
@@ -272,7 +272,7 @@ impl BatchWriter {
         };
         let is_of_owners = |path: &String| path.starts_with("metadata.ownerReferences");
         if !was_known || change.is_some_and(|change| change.paths.iter().any(is_of_owners)) {
-            Links::of(observation.body.bytes()).write(Db::Sqlite(connection), id)?;
+            Links::of(observation.body.bytes()).write(Db(connection), id)?;
         }
         // The state of a noise is packed against the version that was the newest until now, so it cannot stay.
         if has_ended || has_state {
@@ -314,7 +314,7 @@ impl BatchWriter {
             content.packed.frame
         ])?;
         if let Some(change) = change {
-            self.packing.index(Db::Sqlite(connection), number, change)?;
+            self.packing.index(Db(connection), number, change)?;
         }
         if observation.what == What::Event {
             self.event_bytes += detail_length + content_length + ROW;

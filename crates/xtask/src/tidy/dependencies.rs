@@ -128,9 +128,15 @@ const RULES: &[Rule] = &[
     },
     Rule {
         of: "kubectl-changes-history",
-        on: &["informer*", "kubectl-changes", "tokio*", "kube-*"],
+        on: &["informer*", "kubectl-changes", "kube-*"],
         unless: Unless::Never,
-        because: "the history knows no server, no diff and no runtime",
+        because: "the history knows no server and no diff",
+    },
+    Rule {
+        of: "kubectl-changes-history",
+        on: &["tokio*"],
+        unless: Unless::TestsAndFeatures,
+        because: "only a connection to PostgreSQL has a runtime",
     },
     Rule {
         of: "testapi-serve",
