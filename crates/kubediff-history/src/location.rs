@@ -1,6 +1,8 @@
 //! Where histories are.
 
-use std::path::PathBuf;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use crate::error::Error;
 #[cfg(feature = "postgres")]
@@ -28,5 +30,33 @@ impl Location {
             return Address::parse(text).map(Self::Database);
         }
         Ok(Self::File(text.into()))
+    }
+
+    /// The path of its file, if it is one.
+    pub fn file(&self) -> Option<&Path> {
+        match self {
+            Self::File(path) => Some(path),
+            #[cfg(feature = "postgres")]
+            Self::Database(_) => None,
+        }
+    }
+}
+
+impl FromStr for Location {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::parse(text)
+    }
+}
+
+/// Without a password.
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => path.display().fmt(f),
+            #[cfg(feature = "postgres")]
+            Self::Database(address) => address.place().fmt(f),
+        }
     }
 }

@@ -53,7 +53,7 @@ enum Session {
         connection: Connection,
     },
     #[cfg(feature = "postgres")]
-    Postgres(postgres::session::Session),
+    Postgres(Box<postgres::session::Session>, Address, Role),
 }
 
 impl Session {
@@ -61,7 +61,7 @@ impl Session {
         match self {
             Self::File { connection, .. } => Db(connection),
             #[cfg(feature = "postgres")]
-            Self::Postgres(session) => Db(session),
+            Self::Postgres(session, ..) => Db(&**session),
         }
     }
 
@@ -73,7 +73,7 @@ impl Session {
                 Ok(connection.progress_handler(STEPS, is_late)?)
             }
             #[cfg(feature = "postgres")]
-            Self::Postgres(session) => {
+            Self::Postgres(session, ..) => {
                 session.until(deadline);
                 Ok(())
             }
@@ -103,28 +103,45 @@ impl Reader {
         match location {
             Location::File(path) => Self::open(path),
             #[cfg(feature = "postgres")]
-            Location::Database(address) => Self::of_database(address, |logs| match (cluster, logs) {
-                (None, [log]) => Some(log.clone()),
-                (None, _) => None,
-                (Some(wanted), logs) => {
-                    let is_it =
-                        |log: &&Log| log.cluster.name.as_deref() == Some(wanted) || log.cluster.uid == wanted;
-                    logs.iter().find(is_it).cloned()
-                }
-            }),
+            // A daemon's login may be no reader: it has its own history.
+            Location::Database(address) => {
+                Self::of_database(address, &[Role::Reader, Role::Writer], |logs| match (cluster, logs) {
+                    (None, [log]) => Some(log.clone()),
+                    (None, _) => None,
+                    (Some(wanted), logs) => {
+                        let is_it = |log: &&Log| {
+                            log.cluster.name.as_deref() == Some(wanted) || log.cluster.uid == wanted
+                        };
+                        logs.iter().find(is_it).cloned()
+                    }
+                })
+            }
         }
     }
 
     /// Opens the history with this id.
     #[cfg(feature = "postgres")]
     pub(crate) fn of_log(address: &Address, id: &str) -> Result<Self, Error> {
-        Self::of_database(address, |logs| logs.iter().find(|log| log.id == id).cloned())
+        Self::of_database(address, &[Role::Writer], |logs| logs.iter().find(|log| log.id == id).cloned())
     }
 
     #[cfg(feature = "postgres")]
-    fn of_database(address: &Address, choose: impl FnOnce(&[Log]) -> Option<Log>) -> Result<Self, Error> {
+    fn of_database(
+        address: &Address,
+        roles: &[Role],
+        choose: impl FnOnce(&[Log]) -> Option<Log>,
+    ) -> Result<Self, Error> {
         let failed = |fault: Fault| fault.at(address.place());
-        let link = postgres::connect(address, Role::Reader)?;
+        let mut roles = roles.iter().map(|role| (postgres::connect(address, *role), *role));
+        let is_refused = |tried: &(Result<_, Error>, Role)| matches!(tried.0, Err(Error::Denied { .. }));
+        let mut tried = roles.next();
+        while tried.as_ref().is_some_and(is_refused)
+            && let Some(next) = roles.next()
+        {
+            tried = Some(next);
+        }
+        let Some((link, role)) = tried else { return Err(Error::NotFound("role".to_owned())) };
+        let link = link?;
         let logs = postgres::logs(&link).map_err(failed)?;
         let Some(log) = choose(&logs) else {
             let name = |log: Log| log.cluster.name.unwrap_or(log.cluster.uid);
@@ -132,7 +149,7 @@ impl Reader {
             return Err(Error::WhichCluster { place: address.place(), known });
         };
         let session = postgres::session::Session::of(link, log).map_err(failed)?;
-        Self::new(address.place(), Session::Postgres(session))
+        Self::new(address.place(), Session::Postgres(Box::new(session), address.clone(), role))
     }
 
     fn new(place: Place, session: Session) -> Result<Self, Error> {
@@ -173,7 +190,22 @@ impl Reader {
     /// Asks several questions at one moment of the history.
     fn at_once<T>(&mut self, ask: impl FnOnce(Db<'_>, &mut Codec, &Lens) -> Outcome<T>) -> Result<T, Error> {
         let answer = self.session.db().reading(|db| ask(db, &mut self.codec, &self.lens));
-        answer.map_err(|fault| fault.at(self.place.clone()))
+        answer.map_err(|fault| self.failed(fault))
+    }
+
+    /// A connection that has ended is made again for the next question.
+    fn failed(&mut self, fault: Fault) -> Error {
+        #[cfg(feature = "postgres")]
+        if fault.is_unanswered()
+            && let Session::Postgres(session, address, role) = &mut self.session
+            // Without its views, a limited reader would see everything: it stays as it is.
+            && !self.lens.is_limited
+            && let Ok(link) = postgres::connect(address, *role)
+            && let Ok(again) = session.again(link)
+        {
+            **session = again;
+        }
+        fault.at(self.place.clone())
     }
 
     /// The cluster that this is the history of.
@@ -494,7 +526,7 @@ impl Reader {
         let bytes = match &self.session {
             Session::File { path, .. } => Self::bytes(path),
             #[cfg(feature = "postgres")]
-            Session::Postgres(_) => {
+            Session::Postgres(..) => {
                 self.session.db().used_bytes().map_err(|fault| fault.at(self.place.clone()))?
             }
         };
@@ -534,7 +566,7 @@ impl Reader {
                 schema::back_up(connection, to, &mut |_| {}).map_err(|error| Fault::from(error).at(to))
             }
             #[cfg(feature = "postgres")]
-            Session::Postgres(_) => Err(Error::Io {
+            Session::Postgres(..) => Err(Error::Io {
                 place: self.place.clone(),
                 source: "a database is backed up with `pg_dump`".into(),
             }),

@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 pub use args::{CheckArgs, ConfigArgs, ConfigCommand, ConvertArgs};
 pub use connect::{Connection, NotConnected};
 pub use error::{ConfigError, Problem};
-pub use history::{Events, HistorySettings, Retention};
+pub use history::{Events, HistorySettings, PlaceError, PostgresSettings, Retention};
 pub use listen::{InvalidListen, Listen};
 pub use noise::{Hide, Ignore, NoiseSettings};
 pub use place::Place;

@@ -75,6 +75,9 @@ pub enum ServeError {
     /// The history cannot be used.
     #[error(transparent)]
     History(#[from] kubediff_history::Error),
+    /// The configuration does not say where it is.
+    #[error(transparent)]
+    Place(#[from] crate::config::PlaceError),
     /// The key of the hashes cannot be used.
     #[error(transparent)]
     Key(#[from] KeyFileError),
@@ -186,13 +189,26 @@ async fn serve(
     };
     let name = config.cluster.clone().or_else(|| follow.context().map(str::to_owned));
     let identity = Identity { uid, name: name.clone() };
-    let settings = Settings::default();
-    migrate(&path, &identity, endpoint).await?;
-    let history = SharedHistory::open(&path, &identity, &settings)?;
+    // The pod's name: after a restart it has its term at once.
+    let holder = std::env::var("HOSTNAME").ok().filter(|name| !name.is_empty());
+    let settings = Settings { holder, ..Settings::default() };
+    let location = config.history.location(loaded.folder())?;
+    if location.file().is_some() {
+        migrate(&path, &identity, endpoint).await?;
+    }
+    let opened = (location.clone(), identity.clone());
+    // A database answers by the network.
+    let open = move || SharedHistory::at(&opened.0, &opened.1, &settings);
+    let history = tokio::task::spawn_blocking(open).await.map_err(ServeError::Ended)??;
     let page = match &config.web {
         Some(web) => {
             let client = follow.client().ok_or(ServeError::NoClient)?;
-            Some(web::Listener::open(web, loaded.folder(), path.clone(), client, guests.clone()).await?)
+            let place = web::Place {
+                location: location.clone(),
+                cluster: Some(identity.uid.clone()),
+                beside: Some(path.clone()),
+            };
+            Some(web::Listener::open(web, loaded.folder(), place, client, guests.clone()).await?)
         }
         None => None,
     };
@@ -225,7 +241,7 @@ async fn serve(
         decided: history.decided(),
         trouble: history.trouble(),
         memory: memory.subscribe(),
-        path,
+        location,
         sinks: deliveries.statuses(),
         page: page.as_ref().map(web::Listener::answered),
     });

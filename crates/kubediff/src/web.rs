@@ -30,3 +30,4 @@ pub use listener::WebError;
 pub(crate) use listener::{Answered, Listener};
 pub use server::{UiError, run};
 pub(crate) use sessions::Guests;
+pub(crate) use store::Place;

@@ -222,7 +222,7 @@ BEGIN
     END IF;
     IF found.log IS NOT NULL THEN
         IF found.owner <> session_user THEN
-            RAISE EXCEPTION '%', found.owner USING ERRCODE = 'KD005';
+            RAISE EXCEPTION 'the history of this cluster is of the login %', found.owner USING ERRCODE = 'KD005';
         END IF;
         UPDATE logs SET cluster_name = coalesce(named, cluster_name) WHERE log = found.log;
         RETURN found.log;

@@ -19,7 +19,8 @@ pub(crate) enum Role {
 /// A session with one log.
 pub(crate) struct Session {
     pub(crate) link: Link,
-    /// The id of the log.
+    /// The number of the log, and its id.
+    log: i64,
     pub(crate) id: String,
     pub(crate) cluster: Cluster,
     /// The token of the term, for a session that writes.
@@ -40,8 +41,16 @@ impl Session {
     /// Acts in a role on one log from now on.
     pub(crate) fn of(link: Link, log: Log) -> Outcome<Self> {
         link.batch(format!("SET kubediff.log = {}", log.log))?;
-        let Log { id, cluster, .. } = log;
-        Ok(Self { link, id, cluster, token: None, deadline: Cell::new(None) })
+        let Log { log, id, cluster } = log;
+        Ok(Self { link, log, id, cluster, token: None, deadline: Cell::new(None) })
+    }
+
+    /// The same over another connection.
+    pub(crate) fn again(&self, link: Link) -> Outcome<Self> {
+        let (id, cluster) = (self.id.clone(), self.cluster.clone());
+        let again = Self::of(link, Log { log: self.log, id, cluster })?;
+        again.until(self.deadline.get());
+        Ok(again)
     }
 
     pub(crate) fn until(&self, deadline: Option<Instant>) {

@@ -1,25 +1,48 @@
 //! Where the history is, and how much of it is kept.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use kubediff_history as history;
+use kubediff_history::{self as history, Location};
 use serde::{Deserialize, Serialize};
 
-use super::value::{Period, Size, Text};
+use super::value::{Period, Secret, SecretError, Size, Text};
+
+/// Why there is no place for the history.
+#[derive(Debug, thiserror::Error)]
+pub enum PlaceError {
+    /// The address cannot be read.
+    #[error("history.postgres.url: {0}")]
+    Secret(#[from] SecretError),
+    /// The address is none.
+    #[error("history.postgres.url: {0}")]
+    Address(#[from] history::Error),
+}
 
 /// Where the history is, and how much of it is kept.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct HistorySettings {
-    /// The file. It is made when it does not exist.
+    /// The file. It is made when it does not exist. With `postgres`, the key of the hashes is beside it, and nothing else.
     #[cfg_attr(test, schemars(with = "String"))]
     pub path: PathBuf,
+    /// A database instead of the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub postgres: Option<PostgresSettings>,
     /// How much is kept.
     pub retention: Retention,
     /// The Events of the cluster. They are no changes: `kubediff log --events` shows them, and no sink gets them.
     pub events: Events,
+}
+
+/// A history in PostgreSQL, beside those of other clusters.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct PostgresSettings {
+    /// Its address: `postgres://USER@HOST/DATABASE`. `passfile=FILE` in it names a file with the password, which is read at each connection.
+    pub url: Secret,
 }
 
 /// Which Events are kept.
@@ -67,6 +90,7 @@ impl Default for HistorySettings {
     fn default() -> Self {
         Self {
             path: PathBuf::from("/var/lib/kubediff/history.db"),
+            postgres: None,
             retention: Retention::default(),
             events: Events::default(),
         }
@@ -85,6 +109,18 @@ impl Default for Retention {
 }
 
 impl HistorySettings {
+    /// Where the history is. Paths begin in this folder.
+    ///
+    /// # Errors
+    ///
+    /// When the address cannot be read, or is none.
+    pub fn location(&self, folder: &Path) -> Result<Location, PlaceError> {
+        match &self.postgres {
+            None => Ok(Location::File(folder.join(&self.path))),
+            Some(postgres) => Ok(Location::parse(&postgres.url.reveal(folder)?)?),
+        }
+    }
+
     /// The limits, for the history.
     pub fn limits(&self) -> history::Retention {
         let Retention { age, size, changes, unsent } = &self.retention;

@@ -1,10 +1,10 @@
 //! The tasks that run at present, for status questions.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use kubediff_delivery::Status;
+use kubediff_history::Location;
 use tokio::sync::watch;
 
 use super::memory::Memory;
@@ -26,7 +26,7 @@ pub(super) struct Current {
     /// Why the history cannot be written.
     pub(super) trouble: watch::Receiver<Option<String>>,
     pub(super) memory: watch::Receiver<Memory>,
-    pub(super) path: PathBuf,
+    pub(super) location: Location,
     pub(super) sinks: BTreeMap<String, watch::Receiver<Status>>,
     /// The answers of the page, where there is one.
     pub(super) page: Option<Answered>,

@@ -196,7 +196,7 @@ fn status(shown: &Shown) -> Value {
     json!({
         "ready": not_ready.is_none(),
         "reason": not_ready,
-        "history": {"path": current.path, "records": *current.newest.borrow()},
+        "history": {"path": current.location.to_string(), "records": *current.newest.borrow()},
         "memory": {
             "resident": memory.resident, "limit": memory.limit, "trouble": memory.trouble(),
         },

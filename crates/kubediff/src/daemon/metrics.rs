@@ -7,6 +7,7 @@ use kubediff_delivery::Status;
 
 use super::current::Current;
 use crate::show::summary::Counts;
+use kubediff_history::Reader;
 
 pub(super) const FORMAT: Format = Format::OpenMetrics;
 
@@ -133,7 +134,7 @@ const DAEMON: &[Family<Current>] = &[
         name: "kubediff_history_bytes",
         kind: Kind::Gauge,
         help: "The size of the file of the history, and of the log beside it.",
-        samples: |current| one(kubediff_history::Reader::bytes(&current.path)),
+        samples: |current| current.location.file().map_or_else(Vec::new, |file| one(Reader::bytes(file))),
     },
 ];
 

@@ -83,12 +83,18 @@ impl Mask for Asked {
     }
 }
 
-/// From now on, the reader of this file shows no value that the history knows, as far as the key beside it is there.
-pub(crate) fn mask_again(reader: &mut Reader, file: &Path) -> Result<(), Error> {
+/// From now on, the reader of a history shows no value that the history knows, as far as the key beside it is there.
+pub(crate) fn mask_again(reader: &mut Reader, file: Option<&Path>) -> Result<(), Error> {
     let prints = reader.prints()?;
     if prints.is_empty() {
         return Ok(());
     }
+    let Some(file) = file else {
+        say(
+            "values of Secrets that became known after the history had stored them are shown: their key is in no database; ask the daemon instead",
+        );
+        return Ok(());
+    };
     let key = match HashKey::beside(file, reader.notes()?.get(notes::KEY).map(String::as_str)) {
         Ok(Some(key)) => key,
         missing => {

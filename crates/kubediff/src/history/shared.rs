@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use kubediff_history::{Batch, Cluster, Error, History, Mask, Number, Settings};
+use kubediff_history::{Batch, Cluster, Error, History, Location, Mask, Number, Settings};
 use tokio::sync::watch;
 
 use crate::Secrets;
@@ -41,7 +41,14 @@ impl SharedHistory {
     ///
     /// When the file cannot be used, or is of another cluster.
     pub(crate) fn open(path: &Path, cluster: &Cluster, settings: &Settings) -> Result<Self, Error> {
-        let history = History::open(path, cluster, settings)?;
+        Self::at(&Location::File(path.to_owned()), cluster, settings)
+    }
+
+    /// # Errors
+    ///
+    /// As [`SharedHistory::open`]; in a database also while another process has the term.
+    pub(crate) fn at(location: &Location, cluster: &Cluster, settings: &Settings) -> Result<Self, Error> {
+        let history = History::at(location, cluster, settings)?;
         let last = history.reader()?.last()?.map_or(0, |(number, _)| number.0);
         Ok(Self {
             history: Arc::new(Mutex::new(history)),

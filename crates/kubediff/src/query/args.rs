@@ -2,6 +2,7 @@
 
 mod source;
 
+use kubediff_history::Location;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -452,11 +453,11 @@ pub enum Maintain {
         #[command(flatten)]
         source: SourceArgs,
     },
-    /// Migrates a history of an older format, after a backup beside it
+    /// Migrates a history of an older format, after a backup beside it; or makes the tables of histories in a database
     Migrate {
-        /// The file
+        /// The file, or the address of a database: postgres://USER@HOST/DATABASE
         #[arg(value_name = "FILE")]
-        file: PathBuf,
+        history: Location,
     },
     /// Masks a value, or what is at a path, in everything that the file has; beside a daemon, by the daemon
     Scrub(ScrubArgs),

@@ -2,7 +2,7 @@
 
 use jiff::Zoned;
 use jiff::tz::TimeZone;
-use kubediff_history::{History, Reader};
+use kubediff_history::{History, Location, Reader, migrate_database};
 use serde_json::json;
 
 use super::args::{BlameFormat, Maintain};
@@ -33,10 +33,16 @@ pub(super) fn run(args: &Maintain, now: &Zoned) -> Result<(), QueryError> {
         }
         Maintain::Backup { to, source } => {
             source.open()?.back_up(to)?;
-            let (to, from) = (to.display().to_string(), source.file()?.display().to_string());
+            let (to, from) = (to.display().to_string(), source.location()?.to_string());
             output.text(&format!("{} is a copy of {}\n", escape(&to), escape(&from)))?;
         }
-        Maintain::Migrate { file } => {
+        Maintain::Migrate { history: Location::Database(address) } => {
+            output.text(match migrate_database(address)? {
+                true => "the database has the tables of histories now, and the roles kubediff_writer and kubediff_reader\n",
+                false => "the database has the tables of this program already\n",
+            })?;
+        }
+        Maintain::Migrate { history: Location::File(file) } => {
             let name = escape(&file.display().to_string()).into_owned();
             output.text(&match History::migrate(file, None, |_| {})? {
                 Some(backup) => {

@@ -1,8 +1,6 @@
 //! Where answers are read: a file, or the daemon in a cluster.
 
-use std::path::PathBuf;
-
-use kubediff_history::Reader;
+use kubediff_history::{Location, Reader};
 
 use super::args::SourceArgs;
 use super::error::QueryError;
@@ -12,29 +10,46 @@ use crate::history::mask::mask_again;
 
 /// The file, where the command line names neither a file nor a daemon. The chart sets it in the daemon's container.
 pub(super) const FILE: &str = "KUBEDIFF_HISTORY";
+/// The cluster, where the command line names none.
+const CLUSTER: &str = "KUBEDIFF_CLUSTER";
 
 impl SourceArgs {
-    /// The file that is read.
-    pub(crate) fn file(&self) -> Result<PathBuf, QueryError> {
-        if self.daemon.is_none() && *self.cluster != ClusterArgs::default() {
+    /// Where the history is that is read.
+    pub(crate) fn location(&self) -> Result<Location, QueryError> {
+        let named = std::env::var(FILE).ok().filter(|file| !file.is_empty());
+        let named = named.map(|text| Location::parse(&text)).transpose()?;
+        let location = match self.history.clone().or(named) {
+            Some(location) => location,
+            None if self.of_this_daemon => Location::File(HistorySettings::default().path),
+            None => return Err(QueryError::NoSource),
+        };
+        // In a database, a cluster is one of its histories.
+        let of_history = match location {
+            Location::File(_) => None,
+            Location::Database(_) => self.cluster.cluster.clone(),
+        };
+        let others = ClusterArgs { cluster: of_history, ..ClusterArgs::default() };
+        if self.daemon.is_none() && *self.cluster != others {
             return Err(QueryError::NoDaemon);
         }
-        let named = std::env::var_os(FILE).filter(|file| !file.is_empty()).map(PathBuf::from);
-        match self.history.clone().or(named) {
-            Some(file) => Ok(file),
-            None if self.of_this_daemon => Ok(HistorySettings::default().path),
-            None => Err(QueryError::NoSource),
-        }
+        Ok(location)
     }
 
-    /// Opens the file.
+    /// The cluster whose history is read, where there are several.
+    pub(crate) fn cluster_of_history(&self) -> Option<String> {
+        let named = std::env::var(CLUSTER).ok().filter(|name| !name.is_empty());
+        self.cluster.cluster.clone().or(named)
+    }
+
+    /// Opens the history.
     pub(super) fn open(&self) -> Result<Reader, QueryError> {
-        let file = self.file()?;
-        let mut reader = Reader::open(&file).map_err(|error| match error {
+        let location = self.location()?;
+        let opened = Reader::at(&location, self.cluster_of_history().as_deref());
+        let mut reader = opened.map_err(|error| match error {
             kubediff_history::Error::Missing { path } if self.of_this_daemon => QueryError::Elsewhere(path),
             error => error.into(),
         })?;
-        mask_again(&mut reader, &file)?;
+        mask_again(&mut reader, location.file())?;
         Ok(reader)
     }
 }

@@ -100,7 +100,7 @@ impl Listener {
     pub(crate) async fn open(
         settings: &WebSettings,
         folder: &Path,
-        history: PathBuf,
+        history: super::Place,
         client: Client,
         guests: Guests,
     ) -> Result<Self, WebError> {

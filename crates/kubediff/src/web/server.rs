@@ -151,12 +151,15 @@ fn own_address() -> Ipv4Addr {
 
 /// The history of the page. Its stories are folded meanwhile: the first page need not wait.
 fn store(args: &UiArgs) -> Result<Arc<Store>, UiError> {
-    let file = args.source.file()?;
+    let location = args.source.location()?;
+    let (cluster, beside) =
+        (args.source.cluster_of_history(), location.file().map(std::path::Path::to_owned));
+    let place = super::Place { location, cluster, beside };
     let now = args.source.now.clone();
     let zone = now.clone().unwrap_or_else(Zoned::now).time_zone().clone();
     // The clock of the person who asks a daemon goes on.
     let fixed = now.filter(|_| !args.stdio).map(|now| now.timestamp());
-    let store = Arc::new(Store::open(file, zone, fixed).map_err(QueryError::from)?);
+    let store = Arc::new(Store::open(place, zone, fixed).map_err(QueryError::from)?);
     let folding = store.clone();
     tokio::runtime::Handle::current().spawn(async move {
         let _ = folding

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use http::StatusCode;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, Zoned};
-use kubediff_history::{Number, Reader, Sight};
+use kubediff_history::{Location, Number, Reader, Sight};
 use tokio::sync::Semaphore;
 
 use super::problem::Problem;
@@ -31,9 +31,19 @@ const SOON: SignedDuration = SignedDuration::from_secs(1);
 /// A page waits so long for stories.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// Where the history of the page is.
+#[derive(Clone)]
+pub(crate) struct Place {
+    pub(crate) location: Location,
+    /// The cluster, where a database has several.
+    pub(crate) cluster: Option<String>,
+    /// The file beside which its key is.
+    pub(crate) beside: Option<PathBuf>,
+}
+
 /// The history of the page.
 pub(super) struct Store {
-    file: PathBuf,
+    place: Place,
     /// The name of the cluster, else its uid.
     pub(super) cluster: String,
     pub(super) zone: TimeZone,
@@ -80,17 +90,18 @@ struct Masked {
 }
 
 impl Masked {
-    fn open(file: &Path) -> Result<Self, kubediff_history::Error> {
-        Ok(Self { reader: Reader::open(file)?, last: Number(0), prints: 0 })
+    fn open(place: &Place) -> Result<Self, kubediff_history::Error> {
+        let reader = Reader::at(&place.location, place.cluster.as_deref())?;
+        Ok(Self { reader, last: Number(0), prints: 0 })
     }
 
     /// Masks what has become known since.
-    fn refresh(&mut self, file: &Path) -> Result<(), kubediff_history::Error> {
+    fn refresh(&mut self, place: &Place) -> Result<(), kubediff_history::Error> {
         let last = self.reader.last()?.map_or(Number(0), |(last, _)| last);
         if last > self.last {
             let prints = self.reader.prints()?.len();
             if prints != self.prints {
-                mask_again(&mut self.reader, file)?;
+                mask_again(&mut self.reader, place.beside.as_deref())?;
             }
             (self.last, self.prints) = (last, prints);
         }
@@ -118,18 +129,18 @@ pub(super) struct Seen {
 }
 
 impl Store {
-    /// The history in this file.
+    /// The history at this place.
     pub(super) fn open(
-        file: PathBuf,
+        place: Place,
         zone: TimeZone,
         now: Option<Timestamp>,
     ) -> Result<Self, kubediff_history::Error> {
-        let mut first = Masked::open(&file)?;
-        let identity = identity(&file).unwrap_or_default();
+        let mut first = Masked::open(&place)?;
+        let identity = place.location.file().and_then(|file| identity(file).ok()).flatten();
         let cluster = first.reader.cluster()?;
-        let witness = Mutex::new(Reader::open(&file)?);
+        let witness = Mutex::new(Masked::open(&place)?.reader);
         Ok(Self {
-            file,
+            place,
             cluster: cluster.name.unwrap_or(cluster.uid),
             zone,
             now,
@@ -161,10 +172,10 @@ impl Store {
             store.is_the_same()?;
             let idle = || store.idle.lock().unwrap_or_else(PoisonError::into_inner);
             let known = idle().pop();
-            let mut masked = known.map_or_else(|| Masked::open(&store.file), Ok)?;
+            let mut masked = known.map_or_else(|| Masked::open(&store.place), Ok)?;
             // First: the reader has the deadline of its last question.
             masked.reader.until(seen.user.as_ref().map(|_| Instant::now() + LONGEST))?;
-            masked.refresh(&store.file)?;
+            masked.refresh(&store.place)?;
             masked.reader.limit(seen.sight.as_deref())?;
             let now = store.now.unwrap_or_else(Timestamp::now).to_zoned(store.zone.clone());
             let reader = &mut masked.reader;
@@ -194,7 +205,8 @@ impl Store {
             Problem::new(StatusCode::GONE, title)
                 .hint("Start `kubediff ui` again, with the file that it is to show.")
         };
-        match identity(&self.file) {
+        let Some(file) = self.place.location.file() else { return Ok(()) };
+        match identity(file) {
             Ok(found) if found == self.identity => Ok(()),
             Ok(_) => Err(problem("The file of the history is another one now")),
             Err(_) => Err(problem("The file of the history is gone")),
@@ -253,9 +265,9 @@ impl Store {
             let mut folder = self.folder.lock().unwrap_or_else(PoisonError::into_inner);
             let folder = match &mut *folder {
                 Some(folder) => folder,
-                none => none.insert(Masked::open(&self.file)?),
+                none => none.insert(Masked::open(&self.place)?),
             };
-            folder.refresh(&self.file)?;
+            folder.refresh(&self.place)?;
             let mut stories = match writes.take() {
                 Some(folded) => folded.stories,
                 None => Stories::open(&mut folder.reader)?,
@@ -292,7 +304,8 @@ mod tests {
         let path = folder.path().join("history.db");
         let cluster = Cluster { uid: "1".to_owned(), name: None };
         let _history = History::open(&path, &cluster, &Settings::default()).unwrap();
-        let store = Arc::new(Store::open(path, TimeZone::UTC, None).unwrap());
+        let place = Place { location: Location::File(path.clone()), cluster: None, beside: Some(path) };
+        let store = Arc::new(Store::open(place, TimeZone::UTC, None).unwrap());
         let of = |user: &str| Seen { user: Some(user.into()), ..Seen::default() };
         let gate = Arc::new((Mutex::new(false), Condvar::new()));
         let heavy: Vec<_> = (0..READERS + 1)

@@ -11,6 +11,7 @@ mod arguments;
 mod behind;
 mod cluster;
 mod daemon;
+mod database;
 mod demo;
 mod history;
 mod kills;

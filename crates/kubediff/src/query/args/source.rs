@@ -1,10 +1,10 @@
 //! Where answers are read, on the command line.
 
-use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args;
 use jiff::Zoned;
+use kubediff_history::Location;
 
 use crate::cluster::ClusterArgs;
 use crate::model::targets::namespace;
@@ -12,9 +12,10 @@ use crate::model::targets::namespace;
 /// Where answers are read.
 #[derive(Debug, Clone, Args)]
 pub struct SourceArgs {
-    /// The file with the history; else $KUBEDIFF_HISTORY
+    /// The file with the history, or the address of a database: postgres://USER@HOST/DATABASE, with --cluster if it has several; else
+    /// $KUBEDIFF_HISTORY
     #[arg(long, value_name = "FILE")]
-    pub history: Option<PathBuf>,
+    pub history: Option<Location>,
 
     /// Ask a daemon in the cluster instead: its pod, or the Deployment or StatefulSet that has it. The question runs in the
     /// pod, with your rights

@@ -1,0 +1,135 @@
+//! Issue 22, 2 and 4: the histories of two clusters in one PostgreSQL, as users set it up.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use postgres_server::{Durability, Server};
+use testapi::TestApi;
+
+use crate::session::{PATIENCE, Session};
+use crate::shop::Shop;
+
+/// Standard output and standard error of `kubediff ARGUMENTS`.
+async fn kubediff(arguments: &[&str]) -> (String, String) {
+    let arguments: Vec<String> = arguments.iter().map(|&text| text.to_owned()).collect();
+    let run = move || {
+        let output = Command::new(env!("CARGO_BIN_EXE_kubediff")).args(arguments).output().unwrap();
+        [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap())
+    };
+    let [stdout, stderr] = tokio::task::spawn_blocking(run).await.unwrap();
+    (stdout, stderr)
+}
+
+/// A daemon of a cluster, when it watches.
+async fn serve(shop: &Shop, config: &Path) -> Session {
+    let (kubeconfig, config) = (shop.kubeconfig().to_owned(), config.to_owned());
+    let start = move || {
+        let mut session = Session::serve(&kubeconfig, &config);
+        session.note("watching");
+        session
+    };
+    tokio::task::spawn_blocking(start).await.unwrap()
+}
+
+/// Asks until the log has a text.
+async fn log_has(history: &str, cluster: &str, text: &str) -> String {
+    let since = Instant::now();
+    loop {
+        let (log, errors) = kubediff(&["log", "--history", history, "--cluster", cluster]).await;
+        if log.contains(text) {
+            return log;
+        }
+        assert!(since.elapsed() < PATIENCE, "no {text} in {log}{errors}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_clusters_record_into_one_database() {
+    let mut server = Server::start(Durability::Full).unwrap();
+    let database = server.create_database().unwrap();
+    let owner = server.address(&database);
+    let (before, refused) = kubediff(&["log", "--history", &owner]).await;
+    assert!(before.is_empty() && refused.contains("kubediff history migrate"), "{refused}");
+    let (made, errors) = kubediff(&["history", "migrate", &owner]).await;
+    assert!(made.contains("tables") && errors.is_empty(), "{made}{errors}");
+    server
+        .sql(&database, "CREATE ROLE prod LOGIN IN ROLE kubediff_writer; CREATE ROLE staging LOGIN IN ROLE kubediff_writer")
+        .unwrap();
+
+    let folder = tempfile::tempdir().unwrap();
+    let other = TestApi::builder().seed(7);
+    let shops = [Shop::open().await, Shop::with(other, None).await];
+    let configs = ["prod", "staging"].map(|cluster| {
+        let config = folder.path().join(format!("{cluster}.yaml"));
+        let url = folder.path().join(format!("{cluster}.url"));
+        std::fs::write(&url, server.address_as(cluster, &database)).unwrap();
+        let text = format!(
+            "cluster: {cluster}\nwatch: {{resources: [cm]}}\nlisten: null\n\
+             history: {{path: {cluster}.db, postgres: {{url: {{file: {cluster}.url}}}}}}\n\
+             sinks:\n  log: {{file: {{path: {cluster}.log}}}}\n"
+        );
+        std::fs::write(&config, text).unwrap();
+        config
+    });
+    let [prod, staging] = [serve(&shops[0], &configs[0]).await, serve(&shops[1], &configs[1]).await];
+    shops[0].create("cart", "1").await;
+    shops[1].create("pay", "1").await;
+    let log = log_has(&owner, "prod", "cart").await;
+    assert!(!log.contains("pay"), "{log}");
+    let log = log_has(&owner, "staging", "pay").await;
+    assert!(!log.contains("cart"), "{log}");
+    let (_, which) = kubediff(&["log", "--history", &owner]).await;
+    assert!(which.contains("prod, staging") && which.contains("--cluster"), "{which}");
+
+    // The database fails and comes back: the daemon goes on.
+    server.kill().unwrap();
+    shops[0].patch("cart", "2").await;
+    let server = Arc::new(
+        tokio::task::spawn_blocking(move || {
+            server.restart().unwrap();
+            server
+        })
+        .await
+        .unwrap(),
+    );
+    log_has(&owner, "prod", "\"1\" -> \"2\"").await;
+    // A killed daemon has its term again at once; what happened meanwhile is in the history.
+    tokio::task::spawn_blocking(move || prod.kill()).await.unwrap();
+    shops[0].patch("cart", "3").await;
+    let prod = serve(&shops[0], &configs[0]).await;
+    shops[0].patch("cart", "4").await;
+    log_has(&owner, "prod", "\"3\" -> \"4\"").await;
+    let (_, held) = {
+        let (kubeconfig, config) = (shops[0].kubeconfig().to_owned(), configs[0].clone());
+        let second = move || {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_kubediff"));
+            let output = command
+                .args(["serve", "-c"])
+                .arg(config)
+                .env("KUBECONFIG", kubeconfig)
+                .env("HOSTNAME", "another")
+                .output();
+            let output = output.unwrap();
+            (output.status, String::from_utf8(output.stderr).unwrap())
+        };
+        tokio::task::spawn_blocking(second).await.unwrap()
+    };
+    assert!(held.contains("is in use"), "{held}");
+    for session in [prod, staging] {
+        let (.., status) = tokio::task::spawn_blocking(move || session.end_with("-TERM")).await.unwrap();
+        assert!(status.success(), "{status}");
+    }
+    for cluster in ["prod", "staging"] {
+        let (checked, errors) =
+            kubediff(&["history", "check", "--history", &owner, "--cluster", cluster]).await;
+        assert!(checked.contains("The history is sound."), "{checked}{errors}");
+    }
+    let (state, errors) = kubediff(&["get", "cm", "-A", "--history", &owner, "--cluster", "prod"]).await;
+    assert!(state.contains("cart"), "{state}{errors}");
+    let sent = std::fs::read_to_string(folder.path().join("prod.log")).unwrap();
+    assert_eq!(sent.matches("\"change\":\"updated\"").count(), 3, "each change once: {sent}");
+    drop(server);
+}
