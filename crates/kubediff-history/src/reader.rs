@@ -131,24 +131,7 @@ impl Reader {
         roles: &[Role],
         choose: impl FnOnce(&[Log]) -> Option<Log>,
     ) -> Result<Self, Error> {
-        let failed = |fault: Fault| fault.at(address.place());
-        let mut roles = roles.iter().map(|role| (postgres::connect(address, *role), *role));
-        let is_refused = |tried: &(Result<_, Error>, Role)| matches!(tried.0, Err(Error::Denied { .. }));
-        let mut tried = roles.next();
-        while tried.as_ref().is_some_and(is_refused)
-            && let Some(next) = roles.next()
-        {
-            tried = Some(next);
-        }
-        let Some((link, role)) = tried else { return Err(Error::NotFound("role".to_owned())) };
-        let link = link?;
-        let logs = postgres::logs(&link).map_err(failed)?;
-        let Some(log) = choose(&logs) else {
-            let name = |log: Log| log.cluster.name.unwrap_or(log.cluster.uid);
-            let known = logs.into_iter().map(name).collect();
-            return Err(Error::WhichCluster { place: address.place(), known });
-        };
-        let session = postgres::session::Session::of(link, log).map_err(failed)?;
+        let (session, role) = postgres::read(address, roles, choose)?;
         Self::new(address.place(), Session::Postgres(Box::new(session), address.clone(), role))
     }
 

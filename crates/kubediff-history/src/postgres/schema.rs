@@ -93,3 +93,29 @@ pub(crate) fn open_log(link: Link, cluster: &Cluster) -> Outcome<Session> {
     let log = logs(&link)?.into_iter().find(|log| log.cluster.uid == cluster.uid);
     Session::of(link, log.ok_or_else(|| Fault::damaged("the log of this cluster is missing"))?)
 }
+
+/// Reads one of the logs of a database, in the first of these roles that the login may have. Says in which.
+pub(crate) fn read(
+    address: &Address,
+    roles: &[Role],
+    choose: impl FnOnce(&[Log]) -> Option<Log>,
+) -> Result<(Session, Role), Error> {
+    let failed = |fault: Fault| fault.at(address.place());
+    let mut roles = roles.iter().map(|role| (connect(address, *role), *role));
+    let is_refused = |tried: &(Result<_, Error>, Role)| matches!(tried.0, Err(Error::Denied { .. }));
+    let mut tried = roles.next();
+    while tried.as_ref().is_some_and(is_refused)
+        && let Some(next) = roles.next()
+    {
+        tried = Some(next);
+    }
+    let Some((link, role)) = tried else { return Err(Error::NotFound("role".to_owned())) };
+    let link = link?;
+    let logs = logs(&link).map_err(failed)?;
+    let Some(log) = choose(&logs) else {
+        let name = |log: Log| log.cluster.name.unwrap_or(log.cluster.uid);
+        let known = logs.into_iter().map(name).collect();
+        return Err(Error::WhichCluster { place: address.place(), known });
+    };
+    Ok((Session::of(link, log).map_err(failed)?, role))
+}

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use postgres_server::{Durability, Server};
 use testapi::TestApi;
@@ -42,7 +42,6 @@ async fn log_has(history: &str, cluster: &str, text: &str) -> String {
             return log;
         }
         assert!(since.elapsed() < PATIENCE, "no {text} in {log}{errors}");
-        tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
 
