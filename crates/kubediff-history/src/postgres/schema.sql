@@ -101,11 +101,16 @@ CREATE INDEX open_stories ON stories (log, id) WHERE is_open <> 0;
 CREATE TABLE members (log int NOT NULL DEFAULT this_log(), number bigint, story bigint NOT NULL, PRIMARY KEY (log, number));
 CREATE INDEX members_by_story ON members (log, story);
 
+-- Functions with the rights of the owner name their schemas: a caller's temporary table must not stand in the place of one of these.
+
 -- Makes the partitions of a day and of the two after it.
-CREATE FUNCTION prepare_days(from_day date) RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = kubediff AS $$
+CREATE FUNCTION prepare_days(from_day date) RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = kubediff, pg_temp AS $$
 DECLARE
     this_day date; part text;
 BEGIN
+    IF from_day NOT BETWEEN current_date - 7 AND current_date + 2 THEN
+        RAISE EXCEPTION 'the day % is not of now', from_day;
+    END IF;
     PERFORM pg_advisory_xact_lock(7237117976);
     FOR this_day IN SELECT from_day + n FROM generate_series(0, 2) n LOOP
         FOREACH part IN ARRAY ARRAY['versions', 'contents'] LOOP
@@ -119,14 +124,14 @@ END $$;
 
 -- Counts what a day has. The database does that by itself, but some minutes after the day has begun; without it, it takes a log for a small
 -- part of a day.
-CREATE FUNCTION count_day(this_day date) RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = kubediff AS $$
+CREATE FUNCTION count_day(this_day date) RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = kubediff, pg_temp AS $$
 BEGIN
     EXECUTE format('ANALYZE versions_%s', to_char(this_day, 'YYYYMMDD'));
     ANALYZE objects;
 END $$;
 
 -- Drops the days of which no log shows anything any more. Returns how many.
-CREATE FUNCTION drop_days() RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path = kubediff AS $$
+CREATE FUNCTION drop_days() RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path = kubediff, pg_temp AS $$
 DECLARE
     this_day date; part text; dropped bigint := 0;
 BEGIN
@@ -180,16 +185,16 @@ DO $$ BEGIN CREATE ROLE kubediff_reader NOLOGIN; EXCEPTION WHEN duplicate_object
 
 -- Whether a login may change this log, and whether it may read it. Readers may read all.
 -- They are in PL/pgSQL, which plans them once in a session and not at each call.
-CREATE FUNCTION may_write() RETURNS boolean LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
+CREATE FUNCTION may_write() RETURNS boolean LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = kubediff, pg_temp AS $$
 BEGIN
     RETURN EXISTS (SELECT 1 FROM kubediff.logs WHERE log = kubediff.this_log() AND owner = session_user);
 END $$;
-CREATE FUNCTION may_read() RETURNS boolean LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
+CREATE FUNCTION may_read() RETURNS boolean LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = kubediff, pg_temp AS $$
 BEGIN
     RETURN kubediff.may_write() OR pg_catalog.pg_has_role(session_user, 'kubediff_reader', 'MEMBER');
 END $$;
 -- The last record that is not kept. Its row, and those before it, go with their days.
-CREATE FUNCTION complete_after() RETURNS bigint LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
+CREATE FUNCTION complete_after() RETURNS bigint LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = kubediff, pg_temp AS $$
 BEGIN
     RETURN (SELECT value FROM kubediff.meta WHERE log = kubediff.this_log() AND name = 'complete_after');
 END $$;
@@ -197,7 +202,7 @@ END $$;
 -- The versions in a span of numbers that have one of these tags, and one of those, unless there are none of those. Operators on arrays are not
 -- leakproof, so under row level security they would not use their index.
 CREATE FUNCTION tagged(wanted int[], within int[], from_number bigint, to_number bigint) RETURNS SETOF bigint
-    LANGUAGE plpgsql STABLE SECURITY DEFINER ROWS 500 AS $$
+    LANGUAGE plpgsql STABLE SECURITY DEFINER ROWS 500 SET search_path = kubediff, pg_temp AS $$
 DECLARE
     this int := kubediff.this_log(); kept bigint := kubediff.complete_after();
 BEGIN
@@ -210,7 +215,7 @@ BEGIN
 END $$;
 
 -- The log of a cluster, made if there is none. Its name is nobody else's.
-CREATE FUNCTION open_log(uid text, named text) RETURNS int LANGUAGE plpgsql SECURITY DEFINER SET search_path = kubediff AS $$
+CREATE FUNCTION open_log(uid text, named text) RETURNS int LANGUAGE plpgsql SECURITY DEFINER SET search_path = kubediff, pg_temp AS $$
 DECLARE
     found logs; other text;
 BEGIN

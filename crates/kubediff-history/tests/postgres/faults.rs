@@ -255,6 +255,14 @@ fn a_role_neither_sees_nor_changes_the_log_of_another_one() {
     assert!(as_b("INSERT INTO notes (log, name, value) VALUES (1, 'a', 'b')").is_err());
     assert!(as_b("SELECT * FROM logs").is_err() && as_b("DROP TABLE versions").is_err());
     assert_eq!(as_b("SELECT cluster_name FROM log_list").unwrap(), "staging");
+    // Tables of its own stand in the place of none of those that functions with other rights use.
+    let shadows = "CREATE TEMP TABLE logs (log int, id uuid, cluster_uid text, cluster_name text, owner name);
+                   INSERT INTO pg_temp.logs VALUES (1, gen_random_uuid(), 'a-uid', 'prod', 'b');
+                   CREATE TEMP TABLE days (log int, day date, last bigint); INSERT INTO pg_temp.days VALUES (1, current_date - 9, 0);
+                   CREATE TEMP TABLE meta (log int, name text, value bigint); INSERT INTO pg_temp.meta VALUES (1, 'complete_after', 9)";
+    assert_eq!(as_b(&format!("{shadows}; SELECT may_write(), may_read(), drop_days()")).unwrap(), "f|f|0");
+    assert_eq!(as_b(&format!("{shadows}; SELECT count(*) FROM kubediff.versions")).unwrap(), "0");
+    assert!(as_b("SELECT prepare_days('2001-01-01')").is_err());
     is_whole(&mut Reader::at(&of("people"), Some("prod")).unwrap(), 20, "after B's attempts");
 }
 
