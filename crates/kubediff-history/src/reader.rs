@@ -384,7 +384,7 @@ impl Reader {
         self.at_once(|db, _, _| read::positions(db))
     }
 
-    /// The writer's notes ([`Batch::note`]), by name.
+    /// The writer's notes ([`Batch::note`](crate::Batch::note)), by name.
     ///
     /// # Errors
     ///
@@ -393,7 +393,7 @@ impl Reader {
         self.at_once(|db, _, _| read::notes(db))
     }
 
-    /// The prints of hidden values ([`Batch::print`]) with their namespaces, the oldest first.
+    /// The prints of hidden values ([`Batch::print`](crate::Batch::print)) with their namespaces, the oldest first.
     ///
     /// # Errors
     ///
@@ -474,7 +474,7 @@ impl Reader {
         self.at_once(|db, _, _| read::events_since(db))
     }
 
-    /// The plan of a run of [`History::retain`]: the records that `retention` does not keep, but no more than those of
+    /// The plan of a run of [`History::retain`](crate::History::retain): the records that `retention` does not keep, but no more than those of
     /// the oldest day, as recorded. A clock that jumps ahead removes no more.
     ///
     /// # Errors
