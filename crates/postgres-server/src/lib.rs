@@ -1,4 +1,4 @@
-//! Starts a real PostgreSQL, in a folder of its own and on a free port of this machine, for tests and benchmarks.
+//! Starts a real PostgreSQL, in a folder and at a port of its own, for tests and benchmarks.
 //!
 //! ```no_run
 //! let server = postgres_server::Server::start(postgres_server::Durability::None)?;
@@ -8,13 +8,13 @@
 //! ```
 
 use std::io::{self, Write as _};
-use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use control_plane::free_port;
 use tempfile::TempDir;
 
 /// A start takes no longer than this.
@@ -85,8 +85,7 @@ impl Server {
     pub fn start(durability: Durability) -> Result<Self, Error> {
         let programs = programs()?;
         let folder = tempfile::Builder::new().prefix("postgres-").tempdir().map_err(io("make a folder"))?;
-        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| listener.local_addr());
-        let port = port.map_err(io("find a free port"))?.port();
+        let port = free_port();
         let mut server =
             Self { folder, programs, port, durability, running: None, databases: AtomicU32::new(0) };
         if is_root() {

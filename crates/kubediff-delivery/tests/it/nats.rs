@@ -1,6 +1,6 @@
 //! A real NATS server with file storage, and a relay before it that cuts connections.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -30,9 +30,7 @@ impl Nats {
         let named = test.to_owned();
         let built = tokio::task::spawn_blocking(move || control_plane::nats_server_or_skip(&named));
         let program = built.await.expect("no panic")?;
-        let free = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-        let address = free.local_addr().expect("an address");
-        drop(free);
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, control_plane::free_port()));
         let options = options.iter().map(|option| (*option).to_owned()).collect();
         let folder = tempfile::tempdir().expect("a folder");
         let mut nats = Self { program, folder, address, options, child: None };

@@ -1,7 +1,6 @@
 //! `kubediff serve` in this process, with a webhook and a file as its sinks.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::TcpListener;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -58,7 +57,7 @@ impl Daemon {
 
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = control_plane::free_port();
         std::fs::write(path("kubeconfig"), cluster.server.kubeconfig()).unwrap();
         std::fs::write(path("url"), format!("http://{}/", hook.address())).unwrap();
         let config = format!(

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Write};
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -123,7 +122,7 @@ fn plain(value: &Value) -> Value {
 
 /// The files of the page, for ports of this test.
 fn files(folder: &Path) -> [PathBuf; 2] {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    let port = control_plane::free_port().to_string();
     let (_, part) = PAGE.split_once("\n## OpenTelemetry").unwrap();
     let mut blocks = part.split("```yaml\n").skip(1).map(|rest| rest.split("```").next().unwrap());
     [("kubediff.yaml", "listen: 127.0.0.1:0\n"), ("collector.yaml", "")].map(|(name, more)| {
