@@ -91,13 +91,14 @@ impl Daemon {
         Ok(gaps.map_err(failed)?.len())
     }
 
-    /// Waits until this version of a resource is recorded.
+    /// Waits until a resource is recorded up to this version.
     pub(crate) fn wait_for(&self, resource: &str, version: &str) -> Result<(), Error> {
         let number = |text: &str| text.parse::<u64>().ok();
-        let begin = Instant::now();
+        // Its watch of all namespaces.
+        let (begin, watch) = (Instant::now(), format!("{resource}@*"));
         loop {
             let positions = self.reader()?.positions().map_err(failed)?;
-            if positions.get(resource).and_then(|text| number(text)) >= number(version) {
+            if positions.get(&watch).and_then(|text| number(text)) >= number(version) {
                 return Ok(());
             }
             if begin.elapsed() > PATIENCE {
