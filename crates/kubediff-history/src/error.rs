@@ -229,8 +229,9 @@ impl Error {
         matches!(self, Self::Damaged { .. } | Self::Foreign { .. })
     }
 
-    /// Whether the same may succeed later: there was no room, or another program has the file.
+    /// Whether the same may succeed later: there was no room, another program has the file, or a database is away, or has another password
+    /// for now.
     pub fn is_passing(&self) -> bool {
-        self.is_full() || matches!(self, Self::Busy { .. } | Self::Unreachable { .. })
+        self.is_full() || matches!(self, Self::Busy { .. } | Self::Unreachable { .. } | Self::Denied { .. })
     }
 }

@@ -189,9 +189,7 @@ async fn serve(
     };
     let name = config.cluster.clone().or_else(|| follow.context().map(str::to_owned));
     let identity = Identity { uid, name: name.clone() };
-    // The pod's name: after a restart it has its term at once.
-    let holder = std::env::var("HOSTNAME").ok().filter(|name| !name.is_empty());
-    let settings = Settings { holder, ..Settings::default() };
+    let settings = Settings { holder: Some(holder(&path)), ..Settings::default() };
     let location = config.history.location(loaded.folder())?;
     if location.file().is_some() {
         migrate(&path, &identity, endpoint).await?;
@@ -332,6 +330,14 @@ async fn catalog(
         Err(_) => Err(format!("{}: no answer within {} s", server.address, DISCOVERY.as_secs())),
     };
     Ok(insist(endpoint, control, attempt).await)
+}
+
+/// The name of this daemon for others: after a restart it has its term at once. In a pod, the machine has the pod's name.
+fn holder(path: &Path) -> String {
+    let named = std::env::var("HOSTNAME").ok().filter(|name| !name.is_empty());
+    let of_machine = || std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
+    let name = named.or_else(of_machine).unwrap_or_else(|| std::process::id().to_string());
+    format!("{} ({})", name.trim(), path.display())
 }
 
 /// Migrates a history of an older format. The endpoint says how far it is.

@@ -28,9 +28,10 @@ pub struct Address {
 }
 
 impl Address {
-    /// Whether a text is one of these, and not the path of a file.
+    /// Whether a text is meant as one of these, and not as the path of a file.
     pub fn is_one(text: &str) -> bool {
-        text.starts_with("postgres://") || text.starts_with("postgresql://")
+        let scheme = text.trim_start().split_once(':').map_or("", |(scheme, _)| scheme);
+        ["postgres", "postgresql"].iter().any(|known| scheme.eq_ignore_ascii_case(known))
     }
 
     /// Reads an address.
@@ -40,8 +41,12 @@ impl Address {
     /// [`Error::Address`] for a text that is none, and for a connection over a network without verified TLS that does not say
     /// `sslmode=disable`.
     pub fn parse(text: &str) -> Result<Self, Error> {
+        let text = text.trim();
         let place = Place::from(shown(text));
         let wrong = |what: &str| Error::Address { place: place.clone(), what: what.to_owned() };
+        if !text.starts_with("postgres://") && !text.starts_with("postgresql://") {
+            return Err(wrong("it begins with `postgres://`"));
+        }
         let (base, query) = text.split_once('?').unwrap_or((text, ""));
         let (mut rest, mut mode, mut password_file, mut root_certificates) = (Vec::new(), None, None, None);
         for parameter in query.split('&').filter(|parameter| !parameter.is_empty()) {
@@ -65,7 +70,7 @@ impl Address {
         config.ssl_mode(match mode {
             Some("disable") => SslMode::Disable,
             Some("verify-full") => SslMode::Require,
-            None if is_local => SslMode::Disable,
+            None if is_local && root_certificates.is_none() => SslMode::Disable,
             None => SslMode::Require,
             Some(_) => {
                 return Err(wrong("`sslmode` is `verify-full`, which checks who answers, or `disable`"));
@@ -120,7 +125,8 @@ fn tls(roots: &[u8]) -> Result<ClientConfig, Box<dyn std::error::Error + Send + 
 /// An address without its password and parameters.
 fn shown(text: &str) -> String {
     let text = text.split('?').next().unwrap_or_default();
-    let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
+    // Of what is no address, nobody knows what is secret in it.
+    let Some((scheme, rest)) = text.split_once("://") else { return "postgres://...".to_owned() };
     let Some((user, host)) = rest.rsplit_once('@') else { return text.to_owned() };
     let user = user.split(':').next().unwrap_or_default();
     format!("{scheme}://{user}@{host}")
@@ -139,6 +145,10 @@ mod tests {
     fn an_address_is_shown_without_its_password() {
         assert_eq!(shown("postgres://a:b%40c@host/db?x=1"), "postgres://a@host/db");
         assert_eq!(shown("postgres:///db"), "postgres:///db");
+        for wrong in ["postgres:/u:secret@h", " POSTGRES://u:secret@h:99999/d", "host=h password=secret"] {
+            let refused = Address::parse(wrong).unwrap_err().to_string();
+            assert!(!refused.contains("secret"), "{refused}");
+        }
     }
 
     #[test]

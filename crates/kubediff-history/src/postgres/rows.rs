@@ -6,7 +6,7 @@ use crate::report::Scrub;
 use crate::sql::codec::Packed;
 use crate::sql::db::{Statement, Value, values};
 use crate::sql::links::Links;
-use crate::sql::packing::Content;
+use crate::sql::packing::{Content, ROW};
 
 /// Rows to insert, and objects to change.
 #[derive(Default)]
@@ -115,9 +115,13 @@ impl Rows {
         statements.extend(inserted(&new));
         statements.extend(updated(&changed));
         statements.extend(versions(&self.versions, day));
-        if let Some(bytes) = size(self.event_bytes).filter(|bytes| *bytes > 0) {
-            let sql = "UPDATE meta SET value = value + $1 WHERE name = 'event_bytes'";
-            statements.push(Statement { sql: sql.to_owned(), values: values![bytes].to_vec() });
+        let of = |row: &Change| row.detail.frame.len() + row.content.packed.frame.len() + ROW;
+        let bytes = self.versions.iter().map(of).sum();
+        for (name, bytes) in [("bytes", bytes), ("event_bytes", self.event_bytes)] {
+            if let Some(bytes) = size(bytes).filter(|bytes| *bytes > 0) {
+                let sql = "UPDATE meta SET value = value + $1 WHERE name = $2";
+                statements.push(Statement { sql: sql.to_owned(), values: values![bytes, name].to_vec() });
+            }
         }
         statements
     }

@@ -3,7 +3,7 @@
 CREATE SCHEMA kubediff;
 SET LOCAL search_path = kubediff;
 
--- Numbers of names and kinds, over all logs: so a tag means one thing, and the index of tags finds nothing of another log.
+-- Numbers of names and kinds come from one sequence for all logs, so that the index of tags finds little of another log.
 CREATE SEQUENCE ids AS int;
 CREATE SEQUENCE object_ids;
 CREATE SEQUENCE content_ids;
@@ -51,10 +51,10 @@ CREATE TABLE versions_kept PARTITION OF versions FOR VALUES FROM (MINVALUE) TO (
 CREATE TABLE contents_kept PARTITION OF contents FOR VALUES FROM (MINVALUE) TO ('1970-01-02');
 
 CREATE TABLE objects (
-    id bigint PRIMARY KEY, log int NOT NULL DEFAULT this_log(), family int NOT NULL, namespace int NOT NULL, name text COLLATE "C" NOT NULL,
+    id bigint NOT NULL, log int NOT NULL DEFAULT this_log(), family int NOT NULL, namespace int NOT NULL, name text COLLATE "C" NOT NULL,
     uid text COLLATE "C" NOT NULL, first bigint NOT NULL, returned bigint NOT NULL DEFAULT 0, owner text COLLATE "C", about text COLLATE "C",
     ended bigint, ended_at bigint, state_rv text, state_at bigint, state_length int, state_crc bigint, state bytea,
-    UNIQUE (log, uid, family)
+    PRIMARY KEY (log, id), UNIQUE (log, uid, family)
 ) WITH (fillfactor = 85);
 ALTER TABLE objects ALTER state SET STORAGE EXTERNAL;
 CREATE INDEX objects_by_name ON objects (log, name, family, namespace);
@@ -63,18 +63,19 @@ CREATE INDEX objects_by_owner ON objects (log, owner) WHERE owner IS NOT NULL;
 CREATE INDEX objects_by_about ON objects (log, about) WHERE about IS NOT NULL;
 CREATE INDEX objects_by_end ON objects (log, ended) WHERE ended IS NOT NULL;
 CREATE TABLE kinds (
-    id int PRIMARY KEY DEFAULT nextval('ids'), log int NOT NULL DEFAULT this_log(), family int NOT NULL, api_group text COLLATE "C" NOT NULL,
+    id int NOT NULL DEFAULT nextval('ids'), log int NOT NULL DEFAULT this_log(), family int NOT NULL, api_group text COLLATE "C" NOT NULL,
     version text COLLATE "C" NOT NULL, kind text COLLATE "C" NOT NULL, plural text COLLATE "C" NOT NULL,
-    UNIQUE (log, api_group, plural, version, kind)
+    PRIMARY KEY (log, id), UNIQUE (log, api_group, plural, version, kind)
 );
-CREATE TABLE namespaces (id int PRIMARY KEY DEFAULT nextval('ids'), log int NOT NULL DEFAULT this_log(), name text COLLATE "C" NOT NULL, UNIQUE (log, name));
+CREATE TABLE namespaces (
+    id int NOT NULL DEFAULT nextval('ids'), log int NOT NULL DEFAULT this_log(), name text COLLATE "C" NOT NULL, PRIMARY KEY (log, id), UNIQUE (log, name)
+);
 CREATE TABLE managers (LIKE namespaces INCLUDING ALL);
 CREATE TABLE paths (LIKE namespaces INCLUDING ALL);
 CREATE TABLE dictionaries (
-    id int PRIMARY KEY DEFAULT nextval('ids'), log int NOT NULL DEFAULT this_log(), kind int NOT NULL, purpose smallint NOT NULL,
-    finalized smallint NOT NULL, crc bigint NOT NULL, bytes bytea NOT NULL
+    id int NOT NULL DEFAULT nextval('ids'), log int NOT NULL DEFAULT this_log(), kind int NOT NULL, purpose smallint NOT NULL,
+    finalized smallint NOT NULL, crc bigint NOT NULL, bytes bytea NOT NULL, PRIMARY KEY (log, id)
 );
-CREATE INDEX dictionaries_by_log ON dictionaries (log);
 CREATE TABLE gaps (
     log int NOT NULL DEFAULT this_log(), number bigint, from_at bigint NOT NULL, to_at bigint NOT NULL, resource text COLLATE "C", reason text NOT NULL,
     PRIMARY KEY (log, number)
@@ -115,8 +116,11 @@ BEGIN
     FOR this_day IN SELECT from_day + n FROM generate_series(0, 2) n LOOP
         FOREACH part IN ARRAY ARRAY['versions', 'contents'] LOOP
             IF to_regclass(format('kubediff.%s_%s', part, to_char(this_day, 'YYYYMMDD'))) IS NULL THEN
-                EXECUTE format('CREATE TABLE %s_%s PARTITION OF %s FOR VALUES FROM (%L) TO (%L)',
-                    part, to_char(this_day, 'YYYYMMDD'), part, this_day, this_day + 1);
+                -- In two steps, of which none waits for readers.
+                EXECUTE format('CREATE TABLE %s_%s (LIKE %s INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING STORAGE)',
+                    part, to_char(this_day, 'YYYYMMDD'), part);
+                EXECUTE format('ALTER TABLE %s ATTACH PARTITION %s_%s FOR VALUES FROM (%L) TO (%L)',
+                    part, part, to_char(this_day, 'YYYYMMDD'), this_day, this_day + 1);
             END IF;
         END LOOP;
     END LOOP;
@@ -234,7 +238,7 @@ BEGIN
     END IF;
     INSERT INTO logs (cluster_uid, cluster_name) VALUES (uid, named) RETURNING * INTO found;
     INSERT INTO terms (log) VALUES (found.log);
-    INSERT INTO meta (log, name, value) SELECT found.log, name, value FROM (VALUES ('next', 1), ('complete_after', 0), ('event_bytes', 0),
+    INSERT INTO meta (log, name, value) SELECT found.log, name, value FROM (VALUES ('next', 1), ('complete_after', 0), ('bytes', 0), ('event_bytes', 0),
         ('events_after', 0), ('revision', 0), ('ordered_from', 0), ('disordered_until', NULL), ('fold_version', 0), ('folded_to', 0)) m (name, value);
     RETURN found.log;
 END $$;
@@ -267,7 +271,8 @@ GRANT USAGE ON SCHEMA kubediff TO kubediff_writer, kubediff_reader;
 GRANT SELECT ON ALL TABLES IN SCHEMA kubediff TO kubediff_reader;
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA kubediff TO kubediff_writer;
 GRANT USAGE ON ALL SEQUENCES IN SCHEMA kubediff TO kubediff_writer;
-REVOKE ALL ON logs FROM kubediff_writer, kubediff_reader;
+-- Policies are of the whole tables: their partitions are nobody's.
+REVOKE ALL ON logs, versions_kept, contents_kept FROM kubediff_writer, kubediff_reader;
 REVOKE INSERT, UPDATE, DELETE ON format FROM kubediff_writer;
 -- What a login may know of logs.
 CREATE VIEW log_list AS SELECT log, id, cluster_uid, cluster_name FROM logs

@@ -8,6 +8,7 @@ use super::link::{Done, Link};
 use crate::report::Cluster;
 use crate::sql::db::{Database, Db, Purpose, Row, Statement, Value};
 use crate::sql::fault::{Fault, Outcome};
+use crate::sql::times::meta;
 
 /// The role in which a session acts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -145,11 +146,9 @@ impl Database for Session {
         "SELECT EXISTS (SELECT 1 FROM pg_class WHERE relname = 'objects' AND relnamespace = pg_my_temp_schema())"
     }
 
-    /// Those of all logs.
+    /// Those of the versions of this log: what others need is not its own.
     fn used_bytes(&self) -> Outcome<u64> {
-        let sql = "SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class
-                   WHERE relnamespace = 'kubediff'::regnamespace AND relkind = 'r'";
-        Ok(Db(self).one::<i64>(sql, &[])?.unsigned_abs())
+        Ok(meta(Db(self), "bytes")?.unsigned_abs())
     }
 
     fn unsound(&self) -> Outcome<Vec<String>> {

@@ -86,6 +86,8 @@ fn postgres(error: tokio_postgres::Error, place: Place) -> Error {
         "KD003" => Error::Damaged { place, what: found },
         "KD004" => Error::NameTaken { place, uid: found },
         "28000" | "28P01" | "3D000" | "42501" | "KD005" => Error::Denied { place, source: error.into() },
+        // A database that only reads for now, such as one that is still a replica.
+        "25006" => Error::Unreachable { place, source: error.into() },
         code if code.starts_with("08")
             || code.starts_with("57P")
             || code.starts_with("53")

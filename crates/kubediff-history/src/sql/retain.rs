@@ -227,11 +227,13 @@ fn remove(packing: &mut Packing, db: Db<'_>, objects: &[i64], cut: i64, done: &m
 /// Versions go with their days; those that have outlived theirs go now.
 fn leave_to_their_days(db: Db<'_>, object: i64, numbers: &[i64]) -> Outcome<()> {
     let those = format!("object = ?1 AND number{}", in_list(numbers));
-    let bytes = format!(
-        "SELECT coalesce(sum(length(detail) + length(frame) + {ROW}), 0)::bigint FROM versions WHERE {those} AND verb > 4"
-    );
-    let bytes: i64 = db.one(&bytes, values![object])?;
-    forget_event_bytes(db, bytes)?;
+    for (name, of) in [("bytes", ""), ("event_bytes", " AND verb > 4")] {
+        let bytes = format!(
+            "SELECT coalesce(sum(length(detail) + length(frame) + {ROW}), 0)::bigint FROM versions WHERE {those}{of}"
+        );
+        let bytes: i64 = db.one(&bytes, values![object])?;
+        forget_bytes(db, name, bytes)?;
+    }
     db.run(&format!("DELETE FROM versions WHERE {those} AND day = '1970-01-01'"), values![object]).map(drop)
 }
 
@@ -294,14 +296,14 @@ fn remove_version(packing: &mut Packing, db: Db<'_>, number: i64) -> Outcome<()>
                RETURNING content, CASE WHEN verb > 4 THEN length(detail) + length(frame) + ?2 ELSE 0 END";
     let row = db.first(sql, values![number, ROW], |row| Ok((row.get(0)?, row.get::<i64>(1)?)))?;
     let (content, bytes) = row.ok_or_else(|| Fault::damaged(format!("version {number} is missing")))?;
-    forget_event_bytes(db, bytes)?;
+    forget_bytes(db, "event_bytes", bytes)?;
     release(db, content)
 }
 
-fn forget_event_bytes(db: Db<'_>, bytes: i64) -> Outcome<()> {
+fn forget_bytes(db: Db<'_>, name: &str, bytes: i64) -> Outcome<()> {
     if bytes > 0 {
-        let sql = "UPDATE meta SET value = CASE WHEN value > ?1 THEN value - ?1 ELSE 0 END WHERE name = 'event_bytes'";
-        db.run(sql, values![bytes])?;
+        let sql = "UPDATE meta SET value = CASE WHEN value > ?1 THEN value - ?1 ELSE 0 END WHERE name = ?2";
+        db.run(sql, values![bytes, name])?;
     }
     Ok(())
 }

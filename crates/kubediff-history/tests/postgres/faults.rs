@@ -263,7 +263,31 @@ fn a_role_neither_sees_nor_changes_the_log_of_another_one() {
     assert_eq!(as_b(&format!("{shadows}; SELECT may_write(), may_read(), drop_days()")).unwrap(), "f|f|0");
     assert_eq!(as_b(&format!("{shadows}; SELECT count(*) FROM kubediff.versions")).unwrap(), "0");
     assert!(as_b("SELECT prepare_days('2001-01-01')").is_err());
+    assert!(as_b("SELECT * FROM versions_kept").is_err() && as_b("DELETE FROM contents_kept").is_err());
+    // Numbers that B takes for its own rows are in nobody's way.
+    let taken = "INSERT INTO paths (id, name) SELECT n, n::text FROM generate_series(40, 2000) n;
+                 INSERT INTO objects (id, family, namespace, name, uid, first) SELECT n, 1, 1, 'x', n::text, 1 FROM generate_series(5000, 9000) n";
+    server
+        .sql(
+            &name,
+            &format!(
+                "SET SESSION AUTHORIZATION b; SET search_path = kubediff; SET kubediff.log = 2; {taken}"
+            ),
+        )
+        .unwrap();
     is_whole(&mut Reader::at(&of("people"), Some("prod")).unwrap(), 20, "after B's attempts");
+    let mut elsewhere = Batch::default();
+    let paths: Vec<String> = (0..60).map(|number| format!("spec.p{number}")).collect();
+    let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+    let pod = object("pods", Some("elsewhere"), "pod", "another");
+    elsewhere.observe(observation(
+        &pod,
+        21,
+        at(21),
+        &json!({}),
+        changed(change(Verb::Added, &["helm"], &paths)),
+    ));
+    assert_eq!(of_a.commit(&elsewhere).unwrap(), Number(21));
 }
 
 #[test]

@@ -117,7 +117,7 @@ impl HistorySettings {
     pub fn location(&self, folder: &Path) -> Result<Location, PlaceError> {
         match &self.postgres {
             None => Ok(Location::File(folder.join(&self.path))),
-            Some(postgres) => Ok(Location::parse(&postgres.url.reveal(folder)?)?),
+            Some(postgres) => Ok(Location::Database(history::Address::parse(&postgres.url.reveal(folder)?)?)),
         }
     }
 

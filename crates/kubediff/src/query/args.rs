@@ -2,7 +2,6 @@
 
 mod source;
 
-use kubediff_history::Location;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -457,7 +456,7 @@ pub enum Maintain {
     Migrate {
         /// The file, or the address of a database: postgres://USER@HOST/DATABASE
         #[arg(value_name = "FILE")]
-        history: Location,
+        history: String,
     },
     /// Masks a value, or what is at a path, in everything that the file has; beside a daemon, by the daemon
     Scrub(ScrubArgs),

@@ -47,6 +47,9 @@ pub enum QueryError {
          --daemon NAMESPACE/NAME"
     )]
     NoSource,
+    /// The command works on a file.
+    #[error("this command is for a history in a file; a database is masked by its daemon")]
+    OfFiles,
     /// A cluster is named, and nothing in it.
     #[error(
         "a file needs no cluster; name the daemon to ask with --daemon NAMESPACE/NAME, or leave the cluster out"
@@ -70,7 +73,7 @@ impl QueryError {
     /// How the program ends with this.
     pub fn exit(&self) -> Exit {
         match self {
-            Self::ShortValue | Self::NoSource | Self::NoDaemon => Exit::Usage,
+            Self::ShortValue | Self::NoSource | Self::NoDaemon | Self::OfFiles => Exit::Usage,
             Self::Ask(error) if error.is_of_the_question() => Exit::Usage,
             Self::Ask(_)
             | Self::Key(_)

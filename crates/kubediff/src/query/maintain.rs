@@ -1,5 +1,7 @@
 //! `kubediff history`.
 
+use std::path::Path;
+
 use jiff::Zoned;
 use jiff::tz::TimeZone;
 use kubediff_history::{History, Location, Reader, migrate_database};
@@ -36,25 +38,13 @@ pub(super) fn run(args: &Maintain, now: &Zoned) -> Result<(), QueryError> {
             let (to, from) = (to.display().to_string(), source.location()?.to_string());
             output.text(&format!("{} is a copy of {}\n", escape(&to), escape(&from)))?;
         }
-        Maintain::Migrate { history: Location::Database(address) } => {
-            output.text(match migrate_database(address)? {
+        Maintain::Migrate { history } => match Location::parse(history)? {
+            Location::Database(address) => output.text(match migrate_database(&address)? {
                 true => "the database has the tables of histories now, and the roles kubediff_writer and kubediff_reader\n",
                 false => "the database has the tables of this program already\n",
-            })?;
-        }
-        Maintain::Migrate { history: Location::File(file) } => {
-            let name = escape(&file.display().to_string()).into_owned();
-            output.text(&match History::migrate(file, None, |_| {})? {
-                Some(backup) => {
-                    let backup = backup.display().to_string();
-                    format!(
-                        "{name} has the format of this program now; {} is as it was before\n",
-                        escape(&backup)
-                    )
-                }
-                None => format!("{name} has the format of this program already\n"),
-            })?;
-        }
+            })?,
+            Location::File(file) => output.text(&migrated(&file)?)?,
+        },
         // It has a file of its own: `scrub`.
         Maintain::Scrub(_) => {}
         Maintain::Stats { output: format, source } => {
@@ -62,6 +52,18 @@ pub(super) fn run(args: &Maintain, now: &Zoned) -> Result<(), QueryError> {
         }
     }
     Ok(output.finish()?)
+}
+
+/// Migrates a file, and says what became of it.
+fn migrated(file: &Path) -> Result<String, QueryError> {
+    let name = escape(&file.display().to_string()).into_owned();
+    Ok(match History::migrate(file, None, |_| {})? {
+        Some(backup) => {
+            let backup = backup.display().to_string();
+            format!("{name} has the format of this program now; {} is as it was before\n", escape(&backup))
+        }
+        None => format!("{name} has the format of this program already\n"),
+    })
 }
 
 fn stats(

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use jiff::Zoned;
-use kubediff_history::{Batch, Filter, History, Page, Reader, Record, Scope as Objects, Settings};
+use kubediff_history::{Address, Batch, Filter, History, Page, Reader, Record, Scope as Objects, Settings};
 
 use super::args::ScrubArgs;
 use super::error::QueryError;
@@ -30,6 +30,9 @@ const LEFT: &str = "another process has the file: a daemon masks it now, and aft
 const WAITS: &str = "another process has the file, and another order waits for it; this one comes after it";
 
 pub(super) fn run(args: &ScrubArgs, now: &Zoned) -> Result<(), QueryError> {
+    if args.file.to_str().is_some_and(Address::is_one) {
+        return Err(QueryError::OfFiles);
+    }
     let mut reader = Reader::open(&args.file)?;
     let objects = match &args.resource {
         Some(resource) => {

@@ -17,9 +17,9 @@ impl SourceArgs {
     /// Where the history is that is read.
     pub(crate) fn location(&self) -> Result<Location, QueryError> {
         let named = std::env::var(FILE).ok().filter(|file| !file.is_empty());
-        let named = named.map(|text| Location::parse(&text)).transpose()?;
+        // Not by the command line's own parser, which prints what it refuses: a password.
         let location = match self.history.clone().or(named) {
-            Some(location) => location,
+            Some(text) => Location::parse(&text)?,
             None if self.of_this_daemon => Location::File(HistorySettings::default().path),
             None => return Err(QueryError::NoSource),
         };

@@ -4,7 +4,6 @@ use std::str::FromStr;
 
 use clap::Args;
 use jiff::Zoned;
-use kubediff_history::Location;
 
 use crate::cluster::ClusterArgs;
 use crate::model::targets::namespace;
@@ -15,7 +14,7 @@ pub struct SourceArgs {
     /// The file with the history, or the address of a database: postgres://USER@HOST/DATABASE, with --cluster if it has several; else
     /// $KUBEDIFF_HISTORY
     #[arg(long, value_name = "FILE")]
-    pub history: Option<Location>,
+    pub history: Option<String>,
 
     /// Ask a daemon in the cluster instead: its pod, or the Deployment or StatefulSet that has it. The question runs in the
     /// pod, with your rights
