@@ -155,6 +155,16 @@ pub enum Error {
         /// The history.
         place: Place,
     },
+    /// The database is as it was before: acknowledged records are gone. Nothing was stored, and nothing will be.
+    #[error(
+        "the history {place} has lost acknowledged records ({what}): a backup was restored, or a replica took over that lacked them"
+    )]
+    WentBack {
+        /// The history.
+        place: Place,
+        /// What is known of them.
+        what: String,
+    },
     /// Another process has the term, and this one cannot claim it.
     #[error(
         "the history {place} is in use: {holder} writes to it; end that one, or wait until its term is over"
@@ -227,6 +237,11 @@ impl Error {
     /// nobody can read.
     pub fn is_damage(&self) -> bool {
         matches!(self, Self::Damaged { .. } | Self::Foreign { .. })
+    }
+
+    /// Whether this process may not write any more, and another one, or this one from the beginning, may.
+    pub fn ends_the_term(&self) -> bool {
+        matches!(self, Self::Fenced { .. } | Self::WentBack { .. })
     }
 
     /// Whether the same may succeed later: there was no room, another program has the file, or a database is away, or has another password

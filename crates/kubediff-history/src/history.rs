@@ -56,8 +56,33 @@ impl History {
             #[cfg(feature = "postgres")]
             Location::Database(address) => {
                 let holder = settings.holder.as_deref().unwrap_or("kubediff");
-                Ok(Self(Store::Postgres(Box::new(PostgresHistory::open(address, cluster, holder)?))))
+                let opened = PostgresHistory::open(address, cluster, holder, settings.returns)?;
+                Ok(Self::of_postgres(opened))
             }
+        }
+    }
+
+    #[cfg(feature = "postgres")]
+    pub(crate) fn of_postgres(history: PostgresHistory) -> Self {
+        Self(Store::Postgres(Box::new(history)))
+    }
+
+    /// Keeps the term of a history in a database, or lends it: then whoever stands by may have it at once, and until somebody does, this
+    /// process writes. A process that sees nothing lends its term to one that may see.
+    pub fn hold(&mut self, keeps: bool) {
+        match &mut self.0 {
+            Store::File(_) => {}
+            #[cfg(feature = "postgres")]
+            Store::Postgres(postgres) => postgres.hold(keeps),
+        }
+    }
+
+    /// Whether another process stands by, and would have the term soon if this one gave it back.
+    pub fn is_awaited(&mut self) -> bool {
+        match &mut self.0 {
+            Store::File(_) => false,
+            #[cfg(feature = "postgres")]
+            Store::Postgres(postgres) => postgres.is_awaited(),
         }
     }
 

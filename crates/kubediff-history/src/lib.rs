@@ -74,7 +74,7 @@ pub use location::Location;
 pub use mask::{Details, Mask};
 pub use places::Places;
 #[cfg(feature = "postgres")]
-pub use postgres::{Address, migrate_database};
+pub use postgres::{Address, Standby, migrate_database};
 pub use reader::Reader;
 pub use record::{
     ChangeRecord, Event, Gap, Gvk, Incarnation, Manager, Number, ObjectId, Origin, Record, Scrubbed, Verb,

@@ -20,8 +20,10 @@ pub struct Settings {
     /// The most bytes that the file may have: beyond it, commits fail as on a full disk. The log beside it (`-wal`) is
     /// not counted.
     pub most_bytes: Option<u64>,
-    /// The name of this process for others, who wait for its term in a database: the same name may claim the term at once.
+    /// The name of this process for others, who wait for its term in a database.
     pub holder: Option<String>,
+    /// Whether the process of this name that had the term is over, so that this one may claim it at once.
+    pub returns: bool,
 }
 
 /// The ids of records: no id is given twice, also after a lost file or a restored backup.

@@ -14,6 +14,7 @@ mod memory;
 mod metrics;
 mod retention;
 mod scrubbing;
+mod term;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -21,7 +22,7 @@ use std::time::Duration;
 
 use informer::{Catalog, SharedInformerFactory};
 use jiff::Timestamp;
-use kubediff_history::{Cluster as Identity, History, Settings};
+use kubediff_history::{Cluster as Identity, History, Settings, Standby};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -40,9 +41,10 @@ use crate::text::terminal::say;
 use crate::text::words::Server;
 use crate::{HashKey, InvalidNoise, InvalidTemplate, KeyFileError, Profile, Schemas, Secrets, Session, web};
 use control::{Control, Next};
-use current::Current;
+use current::{Current, Waits};
 use deliveries::Deliveries;
 use endpoint::Endpoint;
+use term::Candidate;
 
 /// How many bytes may wait for the disk before changes of one object are merged.
 const BOUND: usize = 64 << 20;
@@ -81,6 +83,16 @@ pub enum ServeError {
     /// The key of the hashes cannot be used.
     #[error(transparent)]
     Key(#[from] KeyFileError),
+    /// The process that records has another key of the hashes.
+    #[error(
+        "the history has hashes by the key {recorded}, and this process has the key {own}: give both processes the same file as `keyFile`"
+    )]
+    OtherKey {
+        /// The id of the key of the history.
+        recorded: String,
+        /// The id of the key of this process.
+        own: String,
+    },
     /// Health and metrics cannot be served.
     #[error("health and metrics cannot be served on {listen}; choose another address as `listen`")]
     Listen {
@@ -128,13 +140,20 @@ pub async fn run(args: &ServeArgs) -> Result<(), ServeError> {
     let signals = crate::signals::Signals::listen().map_err(WatchError::Signals)?;
     let mut control = Control::new(signals, &args.config, &loaded);
     let endpoint = Endpoint::open(&loaded).await?;
-    let mut why = NOT_RUNNING;
+    let mut begins = Begins { why: NOT_RUNNING.to_owned(), returns: true };
     let mut former: Option<Loaded> = None;
     let guests = web::Guests::default();
     loop {
-        match (serve(args, loaded.clone(), &endpoint, &mut control, &guests, why).await, former.take()) {
-            (Ok(None), _) => break,
-            (Ok(Some(next)), _) => {
+        match (serve(args, loaded.clone(), &endpoint, &mut control, &guests, &begins).await, former.take()) {
+            (Ok(Ended::Asked), _) => break,
+            (Ok(Ended::Fenced(error)), _) => {
+                say(&format!("{error}; this process stands by from now on"));
+                endpoint.waits(error.to_string());
+                // Whoever has its name has the term now.
+                begins = Begins { why: term::why_again(&error).to_owned(), returns: false };
+                continue;
+            }
+            (Ok(Ended::Reload(next)), _) => {
                 if next.config.listen != loaded.config.listen {
                     say("health and metrics stay where they are until the next start");
                 }
@@ -150,24 +169,51 @@ pub async fn run(args: &ServeArgs) -> Result<(), ServeError> {
             (Err(error), _) => return Err(error),
         }
         endpoint.waits("another configuration is taken".to_owned());
-        why = "another configuration was taken";
+        begins = Begins { why: "another configuration was taken".to_owned(), returns: true };
     }
     endpoint.close().await;
     Ok(())
 }
 
-/// Serves with one configuration; the next one, if there is one.
+/// How a run begins.
+struct Begins {
+    /// Why nothing was watched before.
+    why: String,
+    /// Whether the process that had the term under this name is over.
+    returns: bool,
+}
+
+/// Why a run has ended.
+enum Ended {
+    /// Somebody asked for it.
+    Asked,
+    /// There is another configuration.
+    Reload(Box<Loaded>),
+    /// This process may not record any more.
+    Fenced(kubediff_history::Error),
+}
+
+impl From<Next> for Ended {
+    fn from(next: Next) -> Self {
+        match next {
+            Next::End => Self::Asked,
+            Next::Reload(loaded) => Self::Reload(loaded),
+        }
+    }
+}
+
+/// Serves with one configuration.
 async fn serve(
     args: &ServeArgs,
     mut loaded: Loaded,
     endpoint: &Endpoint,
     control: &mut Control,
     guests: &web::Guests,
-    why: &'static str,
-) -> Result<Option<Box<Loaded>>, ServeError> {
+    begins: &Begins,
+) -> Result<Ended, ServeError> {
     let catalog = match catalog(args, endpoint, control).await? {
         Ok(catalog) => catalog,
-        Err(next) => return Ok(next.loaded()),
+        Err(next) => return Ok(next.into()),
     };
     loaded.config.resolve(&catalog);
     loaded.unserved(&catalog).iter().for_each(|warning| say(&warning.to_string()));
@@ -185,19 +231,19 @@ async fn serve(
     let mut follow = Follow::connect(&args.cluster, reach(config), options, &profile).await?;
     let uid = match uid(&follow, endpoint, control).await {
         Ok(uid) => uid,
-        Err(next) => return Ok(next.loaded()),
+        Err(next) => return Ok(next.into()),
     };
     let name = config.cluster.clone().or_else(|| follow.context().map(str::to_owned));
     let identity = Identity { uid, name: name.clone() };
-    let settings = Settings { holder: Some(holder(&path)), ..Settings::default() };
+    let settings = Settings { holder: Some(holder(&path)), returns: begins.returns, ..Settings::default() };
     let location = config.history.location(loaded.folder())?;
     if location.file().is_some() {
         migrate(&path, &identity, endpoint).await?;
     }
-    let opened = (location.clone(), identity.clone());
+    let opened = (location.clone(), identity.clone(), settings.clone());
     // A database answers by the network.
-    let open = move || SharedHistory::at(&opened.0, &opened.1, &settings);
-    let history = tokio::task::spawn_blocking(open).await.map_err(ServeError::Ended)??;
+    let open = move || SharedHistory::at(&opened.0, &opened.1, &opened.2);
+    let opened = tokio::task::spawn_blocking(open).await.map_err(ServeError::Ended)?;
     let page = match &config.web {
         Some(web) => {
             let client = follow.client().ok_or(ServeError::NoClient)?;
@@ -210,9 +256,36 @@ async fn serve(
         }
         None => None,
     };
+    let stop = CancellationToken::new();
+    let (history, took_over) = match opened {
+        Ok(history) => (history, false),
+        Err(kubediff_history::Error::Held { holder, .. }) if location.file().is_none() => {
+            let standby = {
+                let (location, identity) = (location.clone(), identity.clone());
+                let open = move || Standby::at(&location, &identity, &settings);
+                tokio::task::spawn_blocking(open).await.map_err(ServeError::Ended)??
+            };
+            let key = profile.secrets.key_id().to_string();
+            match stand_by(standby, holder, key, &mut follow, endpoint, control).await? {
+                Ok(claimed) => claimed,
+                Err(next) => {
+                    if let Some(page) = page {
+                        page.close().await;
+                    }
+                    follow.finish(false).await;
+                    return Ok(next.into());
+                }
+            }
+        }
+        Err(error) => return Err(error.into()),
+    };
     let now = Timestamp::now();
+    let why = if took_over { term::TAKEN_OVER } else { &begins.why };
     let secrets = profile.secrets.clone();
-    let recorder = HistoryWriter::new(history.clone(), name.clone(), secrets, follow.within(), now, why)?;
+    let mut recorder = HistoryWriter::new(history.clone(), name.clone(), secrets, follow.within(), now, why)?;
+    if took_over {
+        recorder = recorder.taking_over();
+    }
 
     let secrets = profile.secrets.clone();
     let (hidden, file) = (secrets.clone(), path.clone());
@@ -246,7 +319,6 @@ async fn serve(
     let inbox = follow.inbox();
     let mut taking: JoinHandle<Result<(), ConsumeError>> =
         tokio::task::spawn_blocking(move || consumer.run(&inbox));
-    let stop = CancellationToken::new();
     let done = CancellationToken::new();
     let follows = CancellationToken::new();
     let scrubbing = scrubbing::run(history.clone(), file, hidden, done.clone(), follows.clone());
@@ -260,7 +332,8 @@ async fn serve(
     };
     let remembering = tokio::spawn(memory::run(args.memory_limit, give_up, memory, stop.clone()));
     let folding = tokio::spawn(folding::run(history.clone(), stop.clone()));
-    let retaining = tokio::spawn(retention::run(history, config.history.limits(), stop.clone()));
+    let lending = tokio::spawn(term::lend(history.clone(), follow.standing(), stop.clone()));
+    let retaining = tokio::spawn(retention::run(history.clone(), config.history.limits(), stop.clone()));
 
     let mut next = None;
     let asked = async {
@@ -279,13 +352,16 @@ async fn serve(
     if matches!(next, Some(Next::End)) {
         control.end_at_once_on_the_next_signal();
     }
-    if matches!(next, Some(Next::Reload(_))) {
+    let was_asked = next.is_some();
+    let is_awaited = term::is_awaited(&history).await;
+    // Whoever records next scrubs what is left to be.
+    if matches!(next, Some(Next::Reload(_))) || is_awaited {
         follows.cancel();
     }
     if let Some(page) = page {
         page.close().await;
     }
-    follow.finish().await;
+    follow.finish(!is_awaited).await;
     stop.cancel();
     let taken = match ended {
         Ok(End::Taken(taken)) => taken,
@@ -295,24 +371,70 @@ async fn serve(
             // All changes seen until then are recorded all the same.
             let _ = taking.await;
             deliveries.stop().await;
-            let _ = tokio::join!(retaining, scrubbing, remembering, folding);
+            let _ = tokio::join!(retaining, lending, scrubbing, remembering, folding);
             return Err(error.into());
         }
     };
+    drop(history);
     done.cancel();
     deliveries.stop().await;
     // The file is closed when nobody has it any more.
-    let _ = tokio::join!(retaining, scrubbing, remembering, folding);
+    let _ = tokio::join!(retaining, lending, scrubbing, remembering, folding);
+    let asked = next.map_or(Ended::Asked, Ended::from);
     match taken.map_err(ServeError::Ended)? {
-        Ok(()) => Ok(next.and_then(Next::loaded)),
-        Err(ConsumeError::History(error)) if error.is_passing() && matches!(next, Some(Next::Reload(_))) => {
+        Ok(()) => Ok(asked),
+        Err(ConsumeError::History(error)) if error.is_passing() && matches!(asked, Ended::Reload(_)) => {
             // The next start finds what could not be written.
             say(&error.to_string());
-            Ok(next.and_then(Next::loaded))
+            Ok(asked)
         }
+        Err(ConsumeError::History(error)) if error.ends_the_term() => match asked {
+            Ended::Asked if was_asked => Ok(Ended::Asked),
+            _ => Ok(Ended::Fenced(error)),
+        },
         Err(ConsumeError::History(error)) => Err(error.into()),
         Err(ConsumeError::Output(error)) => Err(WatchError::Output(error).into()),
     }
+}
+
+/// Stands by until this process has the term, unless there is something else to do. Says whether it goes on where the process before it has
+/// ended.
+async fn stand_by(
+    standby: Standby,
+    holder: String,
+    key: String,
+    follow: &mut Follow,
+    endpoint: &Endpoint,
+    control: &mut Control,
+) -> Result<Result<(SharedHistory, bool), Next>, ServeError> {
+    let inbox = follow.inbox();
+    inbox.stand_by();
+    say(&format!("{holder} records this cluster; this process stands by"));
+    let holder = watch::Sender::new(holder);
+    let (standing, informers) = (follow.standing(), Box::new(follow.metrics()));
+    endpoint.stands_by(Waits { standing, informers, of: holder.subscribe(), inbox: inbox.clone() });
+    let (standing, within) = (follow.standing(), follow.within());
+    let candidate = Candidate { standby, inbox, standing, within: within.clone(), key, holder };
+    let mut claiming = tokio::spawn(candidate.claim());
+    let mut next = None;
+    let asked = async { next = Some(control.next().await) };
+    let history = match follow.run(asked, &mut claiming).await? {
+        End::Taken(claimed) => claimed.map_err(ServeError::Ended)??,
+        End::Asked => {
+            claiming.abort();
+            return Ok(Err(next.unwrap_or(Next::End)));
+        }
+    };
+    let (read, looks) = (history.clone(), within);
+    let read = move || term::recorded(&mut read.lock().reader()?, &looks);
+    let recorded = tokio::task::spawn_blocking(read).await.map_err(ServeError::Ended)??;
+    let goes_on = !recorded.is_elsewhere;
+    let again = follow.lead(&recorded).await?;
+    say(&match again {
+        0 => "this process records from now on".to_owned(),
+        _ => format!("this process records from now on; {again} resources are listed again"),
+    });
+    Ok(Ok((history, goes_on)))
 }
 
 /// The server's resources, however long it takes to reach it, unless there is something else to do first.

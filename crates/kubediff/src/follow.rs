@@ -2,6 +2,7 @@
 //!
 //! The consumer takes the inbox empty, on a thread of its own: `watch` shows its entries, `serve` records them.
 
+mod agenda;
 mod definitions;
 mod denials;
 mod discovery;
@@ -15,8 +16,11 @@ mod pending;
 mod reach;
 mod schemas;
 mod secrets;
+mod shadow;
 mod standing;
 mod streams;
+mod takeover;
+mod telling;
 mod watermark;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,7 +40,8 @@ use crate::cluster::ClusterArgs;
 use crate::model::targets::Target;
 use crate::text::terminal::say;
 use crate::text::words::Server;
-use crate::{Gap, Profile, Secrets, cluster};
+use crate::{Gap, Gvk, Profile, Secrets, cluster};
+use agenda::{ALIVE, Agenda, REDISCOVER};
 use definitions::Definitions;
 use denials::Denials;
 use discovery::{Discovered, Discovery};
@@ -50,6 +55,7 @@ pub use error::WatchError;
 pub(crate) use inbox::{Inbox, Next};
 pub(crate) use item::{InboxItem, Kind, RawChange, Resources, Synced};
 pub(crate) use reach::{Namespaces, Reach, Within};
+pub(crate) use shadow::Recorded;
 pub(crate) use standing::Standing;
 pub(crate) use watermark::{Watches, Watermark};
 
@@ -116,6 +122,8 @@ pub(crate) struct Follow {
     /// Whether anything was ever watched.
     reached: bool,
     standing: watch::Sender<Standing>,
+    /// Once the loop has begun.
+    agenda: Option<Agenda>,
 }
 
 /// The known state of a target.
@@ -141,14 +149,10 @@ enum Event<T> {
 
 /// A custom resource is served a moment after its definition has changed.
 const DEFINITIONS_SETTLE: Duration = Duration::from_millis(500);
-/// Not every user may watch definitions: rediscover periodically.
-const REDISCOVER: Duration = Duration::from_secs(60);
 /// The time from a failed later discovery to the next one.
 const AGAIN: Duration = Duration::from_secs(30);
 /// The time from a failed first discovery to the next one.
 const FIRST_AGAIN: Duration = Duration::from_secs(5);
-/// How often the inbox gets a sign of life.
-const ALIVE: Duration = Duration::from_secs(10);
 /// The limit of discovery.
 const DISCOVERY_LIMIT: Duration = Duration::from_secs(30);
 /// Denials come one by one; those of this time are told together.
@@ -223,6 +227,7 @@ impl Follow {
             denials: Denials::default(),
             reached: false,
             standing: watch::Sender::new(Standing::default()),
+            agenda: None,
         })
     }
 
@@ -263,7 +268,7 @@ impl Follow {
         self.standing.subscribe()
     }
 
-    /// Follows until `asked` resolves, or the task that empties the inbox has ended.
+    /// Follows until `asked` resolves, or the task that empties the inbox has ended. May be called again, with another task.
     ///
     /// # Errors
     ///
@@ -274,82 +279,79 @@ impl Follow {
         taking: &mut JoinHandle<T>,
     ) -> Result<End<T>, WatchError> {
         let mut asked = std::pin::pin!(asked);
-        let mut at_start = true;
-        // Under way or not; begins with the first.
-        let mut discovery: Option<Discovery> = Some(self.discover());
-        let mut rediscover = Instant::now() + REDISCOVER;
-        let mut undiscovered = false;
-        let mut say_denials: Option<Instant> = None;
-        let mut alive = Instant::now() + ALIVE;
+        let mut agenda = self.agenda.take().unwrap_or_else(|| Agenda::new(self.discover()));
         loop {
             self.announce()?;
-            if say_denials.is_none() && self.denials.is_unsaid() {
-                say_denials = Some(Instant::now() + DENIALS_SETTLE);
+            if agenda.say_denials.is_none() && self.denials.is_unsaid() {
+                agenda.say_denials = Some(Instant::now() + DENIALS_SETTLE);
             }
             let event = tokio::select! {
                 biased;
                 () = &mut asked => Event::Asked,
                 taken = &mut *taking => Event::Taken(taken),
-                discovered = in_flight(&mut discovery) => Event::Discovered(discovered),
+                discovered = in_flight(&mut agenda.discovery) => Event::Discovered(discovered),
                 () = self.definitions.changed() => Event::DefinitionsChanged,
-                () = tokio::time::sleep_until(rediscover) => Event::Rediscover,
-                () = at(say_denials) => Event::SayDenials,
+                () = tokio::time::sleep_until(agenda.rediscover) => Event::Rediscover,
+                () = at(agenda.say_denials) => Event::SayDenials,
                 Some((target, news)) = self.streams.next() => Event::News(target, news),
                 // After all that is there to be taken: it says that all of that was taken.
-                () = tokio::time::sleep_until(alive) => Event::Alive,
+                () = tokio::time::sleep_until(agenda.alive) => Event::Alive,
             };
             match event {
                 Event::Asked if self.reached || self.options.persistent => return Ok(End::Asked),
                 Event::Asked => return Err(WatchError::Nothing(self.why_nothing())),
-                Event::Taken(taken) => return Ok(End::Taken(taken)),
+                Event::Taken(taken) => {
+                    self.agenda = Some(agenda);
+                    return Ok(End::Taken(taken));
+                }
                 Event::DefinitionsChanged => {
                     self.schemas.outdated();
                     self.defined.get_or_insert_with(Timestamp::now);
-                    rediscover = Instant::now() + DEFINITIONS_SETTLE;
+                    agenda.rediscover = Instant::now() + DEFINITIONS_SETTLE;
                 }
                 Event::Rediscover => {
-                    discovery = Some(self.discover());
-                    rediscover = Instant::now() + REDISCOVER;
+                    agenda.discovery = Some(self.discover());
+                    agenda.rediscover = Instant::now() + REDISCOVER;
                 }
                 Event::Discovered(discovered) => {
-                    discovery = None;
+                    agenda.discovery = None;
                     match discovered {
                         Ok(discovered) => {
-                            undiscovered = false;
-                            self.follow(discovered, at_start)?;
-                            if at_start {
+                            agenda.undiscovered = false;
+                            self.follow(discovered, agenda.at_start)?;
+                            if agenda.at_start {
                                 tokio::select! {
                                     biased;
                                     () = &mut asked => return Ok(End::Asked),
                                     () = self.learn_secrets() => {}
                                 }
                             }
-                            at_start = false;
+                            agenda.at_start = false;
                         }
                         Err(error @ WatchError::OtherCluster { .. }) => return Err(error),
-                        Err(error) if at_start && !self.options.persistent => return Err(error),
-                        Err(error) if at_start => {
+                        Err(error) if agenda.at_start && !self.options.persistent => return Err(error),
+                        Err(error) if agenda.at_start => {
                             say(&format!("{error}; trying again"));
                             self.tell(|standing| standing.trouble = Some(error.to_string()));
-                            rediscover = Instant::now() + FIRST_AGAIN;
+                            agenda.rediscover = Instant::now() + FIRST_AGAIN;
                         }
                         // The resources that were discovered before stay as they are.
                         Err(error) => {
-                            if !std::mem::replace(&mut undiscovered, true) {
+                            if !std::mem::replace(&mut agenda.undiscovered, true) {
                                 say(&format!(
                                     "{error}; new kinds of resources are not noticed until discovery succeeds"
                                 ));
                             }
-                            rediscover = Instant::now() + AGAIN;
+                            agenda.rediscover = Instant::now() + AGAIN;
                         }
                     }
                 }
                 Event::SayDenials => {
-                    say_denials = None;
+                    agenda.say_denials = None;
                     self.say_denials();
                 }
                 Event::Alive => {
-                    alive = Instant::now() + ALIVE;
+                    agenda.alive = Instant::now() + ALIVE;
                     self.tell_alive(Timestamp::now());
                 }
                 Event::News(target, news) => {
@@ -359,18 +361,18 @@ impl Follow {
                     self.news(&target, news);
                     // It may be another server that has come back.
                     if std::mem::take(&mut self.was_away) {
-                        rediscover = Instant::now();
+                        agenda.rediscover = Instant::now();
                     }
                 }
             }
         }
     }
 
-    /// Stops following, once the changes that wait for a Secret have had their time: the Secret may come. All seen changes are in the
-    /// inbox then, which is closed.
-    pub(crate) async fn finish(&mut self) {
+    /// Stops following; if nobody goes on and it `settles`, once the changes that wait for a Secret have had their time: the Secret may
+    /// come. All seen changes are in the inbox then, which is closed.
+    pub(crate) async fn finish(&mut self, settles: bool) {
         let settled = Instant::now() + (self.options.secrets_wait + SETTLING).min(MOST_SETTLING);
-        while !self.inbox.is_settled() && Instant::now() < settled {
+        while settles && !self.inbox.is_settled() && Instant::now() < settled {
             if let Ok(Some((target, news))) = tokio::time::timeout(STILL, self.streams.next()).await {
                 self.news(&target, news);
             }
@@ -408,22 +410,15 @@ impl Follow {
         let defined = self.defined.take().unwrap_or_else(Timestamp::now);
         for target in targets {
             if !self.targets.contains_key(&target) {
-                let kind = Arc::new(Kind::new(target.resource.clone()));
+                let kind = Gvk::new(&target.resource.api_version(), &target.resource.kind);
                 if self.reach.named {
-                    self.inbox.push(InboxItem::Asked(kind.gvk.clone()));
+                    self.inbox.push(InboxItem::Asked(kind));
                 }
                 // A resource that the server did not describe before is no news.
                 let of_group = |part: &String| part.split('/').next() == Some(&*target.resource.group);
                 let known = !self.followed.insert(target.resource.qualified_name())
                     || self.unavailable.iter().any(of_group);
-                self.streams.add(&self.factory, &target, at_start || known)?;
-                if streams::is_secrets(&target.resource) {
-                    self.secrets.watches();
-                }
-                self.tell(|standing| standing.waits(&target));
-                let missed = Missed::since(defined);
-                let watches = Watches::new(&target, self.within().namespaces.as_deref());
-                self.targets.insert(target, State { kind, is_synced: false, missed, watches });
+                self.watch(target, at_start || known, defined)?;
             }
         }
         if self.reach.everything {
@@ -437,6 +432,20 @@ impl Follow {
         if self.announced {
             self.tell_resources();
         }
+        Ok(())
+    }
+
+    /// Watches a target from its first list on. Its objects are news unless it `is_known`; then it was defined at this time.
+    fn watch(&mut self, target: Target, is_known: bool, defined: Timestamp) -> Result<(), WatchError> {
+        self.streams.add(&self.factory, &target, is_known)?;
+        if streams::is_secrets(&target.resource) {
+            self.secrets.watches();
+        }
+        self.tell(|standing| standing.waits(&target));
+        let kind = Arc::new(Kind::new(target.resource.clone()));
+        let missed = Missed::since(defined);
+        let watches = Watches::new(&target, self.within().namespaces.as_deref());
+        self.targets.insert(target, State { kind, is_synced: false, missed, watches });
         Ok(())
     }
 
@@ -477,6 +486,7 @@ impl Follow {
                         at: Timestamp::now(),
                         watermarks: state.watches.synced(),
                         is_new: announce_first,
+                        continues: false,
                     };
                     self.inbox.push(InboxItem::Synced(synced));
                 }
@@ -498,8 +508,9 @@ impl Follow {
             }
             News::CacheChange { told, .. } => {
                 if let Some(raw) = RawChange::of(&state.kind, target.name.as_deref(), told, Timestamp::now())
+                    .and_then(|raw| raw.holding(&state.watches))
                 {
-                    let merged = self.inbox.push(InboxItem::Change(raw.holding(&state.watches)));
+                    let merged = self.inbox.push(InboxItem::Change(raw));
                     if merged > 0 && self.merged == 0 {
                         let slow = if self.options.persistent { "disk" } else { "reader of the output" };
                         say(&format!("the {slow} is slow: changes of one object are merged, and say so"));
@@ -645,30 +656,6 @@ impl Follow {
             Some(cause) => cause.to_owned(),
             None if self.denials.is_unsaid() => self.denials.text(&self.server),
             None => format!("{} has not answered yet", self.server.address),
-        }
-    }
-
-    /// Tells a history what is followed now.
-    fn tell_resources(&self) {
-        if self.options.with_first {
-            let names = self.targets.keys().map(Target::text).collect();
-            let (served, complete) = (self.served.clone(), self.unavailable.is_empty());
-            self.inbox.push(InboxItem::Resources(Resources { names, served, complete }));
-        }
-    }
-
-    /// Tells a history that a gap has begun.
-    fn tell_lost(&self, target: &Target, now: Timestamp, cause: String) {
-        if self.options.with_first {
-            self.inbox.push(InboxItem::Lost(target.text(), now, cause));
-        }
-    }
-
-    /// Tells a history that everything is watched at present.
-    fn tell_alive(&self, until: Timestamp) {
-        // While the server cannot be reached, nothing is seen. One resource that is lost has a gap of its own.
-        if self.options.with_first && self.announced && self.standing.borrow().is_watching() {
-            self.inbox.push(InboxItem::Alive(until));
         }
     }
 

@@ -121,6 +121,11 @@ fn text(status: &Value) -> String {
             let _ = writeln!(out, "not ready: {}", escape(reason));
         }
     }
+    if let Some(leader) = status["standby"]["of"].as_str() {
+        let [kept, torn] = ["kept", "torn"].map(|field| &status["standby"][field]);
+        let leader = escape(leader);
+        let _ = writeln!(out, "standby of {leader}: keeps {kept} changes, would list {torn} resources again");
+    }
     if let Some(path) = status["history"]["path"].as_str() {
         let _ = writeln!(out, "history: {}, {} records", escape(path), status["history"]["records"]);
     }

@@ -3,6 +3,7 @@
 use super::Address;
 use super::link::Link;
 use super::session::{Log, Role, Session};
+use super::write::TTL;
 use crate::error::Error;
 use crate::report::Cluster;
 use crate::sql::db::{Integer, Value};
@@ -58,13 +59,14 @@ pub(crate) fn connect(address: &Address, role: Role) -> Result<Link, Error> {
     if found < FORMAT {
         return Err(Error::Older { place: address.place(), found: number(found) });
     }
-    let role = match role {
-        Role::Reader => "kubediff_reader",
-        Role::Writer => "kubediff_writer",
+    // A writer that stands still in a transaction keeps others from the term. A reader may take its time between two questions.
+    let (role, idle) = match role {
+        Role::Reader => ("kubediff_reader", 30),
+        Role::Writer => ("kubediff_writer", TTL.as_secs()),
     };
     // Each question goes from a few rows to others by an index. The database does not know that before it has counted the rows of a day.
     let settings = format!(
-        "SET ROLE {role}; SET search_path = kubediff; SET lock_timeout = '5s'; SET idle_in_transaction_session_timeout = '30s'; \
+        "SET ROLE {role}; SET search_path = kubediff; SET lock_timeout = '5s'; SET idle_in_transaction_session_timeout = '{idle}s'; \
          SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_material = off; SET join_collapse_limit = 1; \
          SET jit = off"
     );

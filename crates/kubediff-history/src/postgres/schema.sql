@@ -23,7 +23,8 @@ CREATE TABLE logs (
 -- The right to write to a log, of one process at a time: its random token. Every commit locks the row, so its numbers have no holes and
 -- become visible in order.
 CREATE TABLE terms (
-    log int PRIMARY KEY REFERENCES logs, token uuid, holder text, since timestamptz, expires_at timestamptz, last_batch uuid
+    log int PRIMARY KEY REFERENCES logs, token uuid, holder text, since timestamptz, expires_at timestamptz, last_batch uuid,
+    standby text, standby_at timestamptz
 ) WITH (fillfactor = 20);
 CREATE TABLE meta (log int NOT NULL DEFAULT this_log(), name text COLLATE "C", value bigint, PRIMARY KEY (log, name)) WITH (fillfactor = 50);
 CREATE TABLE timelines (log int NOT NULL DEFAULT this_log(), first bigint, timeline bigint NOT NULL, PRIMARY KEY (log, first));
@@ -243,10 +244,19 @@ BEGIN
     RETURN found.log;
 END $$;
 
--- Gives the term of this log to a process, if it is free, over, or its own. Returns its token.
-CREATE FUNCTION claim_term(who text, ttl interval) RETURNS uuid LANGUAGE sql AS $$
-    UPDATE terms SET token = gen_random_uuid(), holder = who, since = clock_timestamp(), expires_at = clock_timestamp() + ttl
-    WHERE log = this_log() AND (token IS NULL OR expires_at < clock_timestamp() OR holder = who) RETURNING token $$;
+-- Gives the term of this log to a process, if it is free or over, or if the process `returns` after its end and had the term; but not while
+-- another one stands by. Returns its token.
+CREATE FUNCTION claim_term(who text, ttl interval, returns boolean) RETURNS uuid LANGUAGE sql AS $$
+    UPDATE terms SET token = gen_random_uuid(), holder = who, since = clock_timestamp(), expires_at = clock_timestamp() + ttl,
+        standby = nullif(standby, who)
+    WHERE log = this_log() AND (token IS NULL OR expires_at < clock_timestamp() OR (returns AND holder = who))
+        AND (standby IS NULL OR standby = who OR standby_at < clock_timestamp() - ttl / 2) RETURNING token $$;
+
+-- Says that a process would take over, unless another one says so. Returns who has the term.
+CREATE FUNCTION stand_by(who text, ttl interval) RETURNS text LANGUAGE sql AS $$
+    UPDATE terms SET standby = who, standby_at = clock_timestamp()
+    WHERE log = this_log() AND (standby IS NULL OR standby = who OR standby_at < clock_timestamp() - ttl / 2);
+    SELECT holder FROM terms WHERE log = this_log() $$;
 
 DO $$
 DECLARE

@@ -29,7 +29,7 @@ use crate::sql::times::meta;
 const RECENT: usize = 64 << 20;
 const RECENT_ENTRY: usize = 300;
 /// A term ends so long after its last renewal, and is renewed as often as this.
-const TTL: Duration = Duration::from_secs(10);
+pub(super) const TTL: Duration = Duration::from_secs(10);
 const RENEWAL: Duration = Duration::from_secs(3);
 /// A day is counted when it has so many versions of this process, as its questions need.
 const COUNTED: [i64; 4] = [500, 5_000, 50_000, 500_000];
@@ -44,6 +44,10 @@ pub(crate) struct PostgresHistory {
     writer: Writer,
     /// The batch whose commit was not answered.
     uncertain: Option<Attempt>,
+    /// The last number whose commit was answered.
+    acknowledged: i64,
+    /// Whether others may have the term although it is not over.
+    is_lent: bool,
     /// Whether the connection may be over.
     is_broken: bool,
 }
@@ -85,20 +89,32 @@ struct Known {
 
 impl PostgresHistory {
     /// Claims the term of a cluster's log, which is made if there is none.
-    pub(crate) fn open(address: &Address, cluster: &Cluster, holder: &str) -> Result<Self, Error> {
+    pub(crate) fn open(
+        address: &Address,
+        cluster: &Cluster,
+        holder: &str,
+        returns: bool,
+    ) -> Result<Self, Error> {
         let failed = |fault: Fault| fault.at(address.place());
-        let mut session = open_log(schema::connect(address, Role::Writer)?, cluster).map_err(failed)?;
-        let claim = format!("SELECT claim_term($1, '{} seconds')::text", TTL.as_secs());
-        let claimed = session.ask(&claim, values![holder]).map_err(failed)?;
-        let token: Option<String> = match claimed.rows.first() {
-            Some(row) => row.try_get(0).map_err(|error| failed(error.into()))?,
-            None => None,
-        };
-        let Some(token) = token else {
-            let holder = "SELECT holder FROM terms";
-            let holder: Option<String> = Db(&session).one(holder, &[]).map_err(failed)?;
-            return Err(Error::Held { place: address.place(), holder: holder.unwrap_or_default() });
-        };
+        let session = open_log(schema::connect(address, Role::Writer)?, cluster).map_err(failed)?;
+        match term(&session, holder, returns).map_err(failed)? {
+            Some(token) => Self::lead(address, cluster, session, token),
+            None => {
+                let holder = "SELECT holder FROM terms";
+                let holder: Option<String> = Db(&session).one(holder, &[]).map_err(failed)?;
+                Err(Error::Held { place: address.place(), holder: holder.unwrap_or_default() })
+            }
+        }
+    }
+
+    /// Writes from now on, by the token of a term.
+    pub(super) fn lead(
+        address: &Address,
+        cluster: &Cluster,
+        mut session: Session,
+        token: String,
+    ) -> Result<Self, Error> {
+        let failed = |fault: Fault| fault.at(address.place());
         session.token = Some(token);
         renewing(&session);
         let timeline = "INSERT INTO timelines (first, timeline) SELECT value, greatest(?1, coalesce((SELECT max(timeline) + 1 FROM timelines), 1))
@@ -108,7 +124,9 @@ impl PostgresHistory {
         begun.map_err(failed)?;
         let writer = Writer::load(&session).map_err(failed)?;
         let (address, cluster) = (address.clone(), cluster.clone());
-        Ok(Self { address, cluster, session, writer, uncertain: None, is_broken: false })
+        let acknowledged = writer.next - 1;
+        let (uncertain, is_lent, is_broken) = (None, false, false);
+        Ok(Self { address, cluster, session, writer, uncertain, acknowledged, is_lent, is_broken })
     }
 
     pub(crate) fn address(&self) -> &Address {
@@ -161,7 +179,32 @@ impl PostgresHistory {
             let (entries, has_scrub) = (batch.entries.len(), batch.scrub.is_some());
             self.uncertain = Some(Attempt { id, entries, has_scrub });
         }
-        self.settled(sent)
+        self.settled(sent)?;
+        self.acknowledged = self.last();
+        Ok(())
+    }
+
+    pub(crate) fn is_awaited(&mut self) -> bool {
+        let sql = format!(
+            "SELECT coalesce(standby_at > clock_timestamp() - interval '{} seconds' / 2, false) FROM terms",
+            TTL.as_secs()
+        );
+        self.reworking(|_, db| db.one(&sql, &[])).unwrap_or(false)
+    }
+
+    /// Keeps the term, or lends it: whoever stands by may have it at once, and until somebody does, this process writes.
+    pub(crate) fn hold(&mut self, keeps: bool) {
+        if self.is_lent != keeps {
+            return;
+        }
+        self.is_lent = !keeps;
+        match &self.session.token {
+            Some(token) if !keeps => {
+                let sql = format!("UPDATE terms SET expires_at = clock_timestamp() WHERE token = '{token}'");
+                self.session.link.repeat(RENEWAL, sql);
+            }
+            _ => renewing(&self.session),
+        }
     }
 
     /// Connects again, if the connection may be over.
@@ -173,9 +216,15 @@ impl PostgresHistory {
         let link = schema::connect(&self.address, Role::Writer)?;
         let mut session = open_log(link, &self.cluster).map_err(failed)?;
         session.token = self.session.token.take();
-        renewing(&session);
         self.session = session;
+        if !self.is_lent {
+            renewing(&self.session);
+        }
         self.writer = Writer::load(&self.session).map_err(failed)?;
+        if self.last() < self.acknowledged {
+            let what = format!("{} of {}", self.acknowledged - self.last(), self.acknowledged);
+            return Err(failed(Fault::WentBack(what)));
+        }
         self.is_broken = false;
         Ok(())
     }
@@ -203,6 +252,13 @@ impl Drop for PostgresHistory {
             let _ = self.session.link.batch(sql);
         }
     }
+}
+
+/// The token of the term, if a process may have it.
+pub(super) fn term(session: &Session, holder: &str, returns: bool) -> Outcome<Option<String>> {
+    let claim = format!("SELECT claim_term($1, '{} seconds', $2::int <> 0)::text", TTL.as_secs());
+    let claimed = session.ask(&claim, values![holder, i64::from(returns)])?;
+    Ok(claimed.rows.first().map(|row| row.try_get(0)).transpose()?.flatten())
 }
 
 fn renewing(session: &Session) {

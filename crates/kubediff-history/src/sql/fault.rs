@@ -17,6 +17,8 @@ pub(crate) enum Fault {
     #[cfg(feature = "postgres")]
     Io(Box<dyn std::error::Error + Send + Sync>),
     Damaged(String),
+    #[cfg(feature = "postgres")]
+    WentBack(String),
     Invalid(&'static str),
     NotFound(String),
     Late,
@@ -63,6 +65,8 @@ impl Fault {
             #[cfg(feature = "postgres")]
             Self::Io(source) => Error::Io { place, source },
             Self::Damaged(what) => Error::Damaged { place, what },
+            #[cfg(feature = "postgres")]
+            Self::WentBack(what) => Error::WentBack { place, what },
             Self::Zstd(error) => Error::Damaged { place, what: error.to_string() },
             Self::Invalid(what) => Error::Invalid(what),
             Self::NotFound(what) => Error::NotFound(what),
@@ -83,7 +87,7 @@ fn postgres(error: tokio_postgres::Error, place: Place) -> Error {
         "57014" => Error::Late,
         "55P03" => Error::Busy { place },
         "KD001" => Error::Fenced { place },
-        "KD003" => Error::Damaged { place, what: found },
+        "KD003" => Error::WentBack { place, what: found },
         "KD004" => Error::NameTaken { place, uid: found },
         "28000" | "28P01" | "3D000" | "42501" | "KD005" => Error::Denied { place, source: error.into() },
         // A database that only reads for now, such as one that is still a replica.

@@ -95,7 +95,7 @@ pub(crate) async fn sit(args: &Sitting<'_>, profile: Profile, screen: Screen) ->
         (consumer, taken)
     });
     let ended = follow.run(signals.end(), &mut taking).await;
-    follow.finish().await;
+    follow.finish(true).await;
     let taken = match ended {
         Ok(End::Taken(taken)) => taken.map_err(|error| WatchError::Output(error.into())),
         Ok(End::Asked) => finished(taking).await,

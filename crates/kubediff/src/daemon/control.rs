@@ -16,16 +16,6 @@ pub(super) enum Next {
     Reload(Box<Loaded>),
 }
 
-impl Next {
-    /// The next configuration.
-    pub(super) fn loaded(self) -> Option<Box<Loaded>> {
-        match self {
-            Self::End => None,
-            Self::Reload(loaded) => Some(loaded),
-        }
-    }
-}
-
 /// Signals, the file of the configuration, and those with secrets that it names.
 pub(super) struct Control {
     signals: Signals,

@@ -8,9 +8,27 @@ use kubediff_history::Location;
 use tokio::sync::watch;
 
 use super::memory::Memory;
-use crate::follow::Standing;
+use crate::follow::{Inbox, Standing};
 use crate::web::Answered;
 use crate::{Secrets, Session};
+
+/// A process that stands by.
+pub(super) struct Waits {
+    pub(super) standing: watch::Receiver<Standing>,
+    pub(super) informers: Box<dyn Fn() -> String + Send + Sync>,
+    /// The process that records.
+    pub(super) of: watch::Receiver<String>,
+    /// It keeps what that one may not have recorded.
+    pub(super) inbox: Arc<Inbox>,
+}
+
+impl Waits {
+    /// How many changes it keeps, and how many resources it would list again.
+    pub(super) fn shadow(&self) -> (usize, usize) {
+        let (kept, whole) = self.inbox.shadow();
+        (kept, self.standing.borrow().watches.len().saturating_sub(whole))
+    }
+}
 
 /// The tasks that run at present.
 pub(super) struct Current {

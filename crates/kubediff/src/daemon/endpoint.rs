@@ -7,7 +7,7 @@ use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::Full;
 use serde_json::{Value, json};
 
-use super::current::Current;
+use super::current::{Current, Waits};
 use super::listener::{Listener, Listening};
 use super::{ServeError, metrics};
 use crate::config::Loaded;
@@ -16,6 +16,8 @@ use crate::config::Loaded;
 enum Shown {
     /// Nothing runs yet, for this reason.
     Waiting(String),
+    /// Another process records.
+    StandingBy(Box<Waits>),
     Running(Box<Current>),
 }
 
@@ -60,7 +62,12 @@ impl Endpoint {
 
     /// Whether a configuration has begun.
     pub(super) fn is_running(&self) -> bool {
-        running(&lock(&self.shown)).is_some()
+        !matches!(*lock(&self.shown), Shown::Waiting(_))
+    }
+
+    /// Another process records, and this one stands by.
+    pub(super) fn stands_by(&self, waits: Waits) {
+        *lock(&self.shown) = Shown::StandingBy(Box::new(waits));
     }
 
     /// This runs now.
@@ -99,6 +106,7 @@ fn answer<B>(request: &Request<B>, shown: &Mutex<Shown>, expected: Option<&str>)
                 TEXT,
                 [
                     "ok",
+                    &stands_by(&shown),
                     &lost(&shown),
                     &short_memory(&shown),
                     &over_bounds(&shown),
@@ -110,9 +118,11 @@ fn answer<B>(request: &Request<B>, shown: &Mutex<Shown>, expected: Option<&str>)
             Some(reason) => response(StatusCode::SERVICE_UNAVAILABLE, TEXT, format!("{reason}\n")),
         },
         "/status" => response(StatusCode::OK, "application/json", format!("{}\n", status(&shown))),
-        "/metrics" => {
-            response(StatusCode::OK, metrics::FORMAT.content_type(), metrics::text(running(&shown)))
-        }
+        "/metrics" => response(
+            StatusCode::OK,
+            metrics::FORMAT.content_type(),
+            metrics::text(running(&shown), standing_by(&shown)),
+        ),
         _ => {
             let there = "there are /healthz, /readyz, /status and /metrics\n";
             response(StatusCode::NOT_FOUND, TEXT, there.to_owned())
@@ -134,14 +144,27 @@ fn same(one: &[u8], other: &[u8]) -> bool {
 
 fn running(shown: &Shown) -> Option<&Current> {
     match shown {
-        Shown::Waiting(_) => None,
+        Shown::Waiting(_) | Shown::StandingBy(_) => None,
         Shown::Running(current) => Some(current),
     }
+}
+
+fn standing_by(shown: &Shown) -> Option<&Waits> {
+    match shown {
+        Shown::Waiting(_) | Shown::Running(_) => None,
+        Shown::StandingBy(waits) => Some(waits),
+    }
+}
+
+/// The process that records, in words; empty where it is this one.
+fn stands_by(shown: &Shown) -> String {
+    standing_by(shown).map(|waits| format!("; standby of {}", *waits.of.borrow())).unwrap_or_default()
 }
 
 fn why_not_ready(shown: &Shown) -> Option<String> {
     match shown {
         Shown::Waiting(reason) => Some(reason.clone()),
+        Shown::StandingBy(waits) => waits.standing.borrow().why_not_ready(),
         Shown::Running(current) => {
             let full = current.trouble.borrow().clone();
             full.or_else(|| current.standing.borrow().why_not_ready())
@@ -184,6 +207,15 @@ fn troubled_sinks(shown: &Shown) -> String {
 /// The state of each watch and sink. `kubediff status` shows it.
 fn status(shown: &Shown) -> Value {
     let not_ready = why_not_ready(shown);
+    if let Some(waits) = standing_by(shown) {
+        let (kept, torn) = waits.shadow();
+        return json!({
+            "ready": not_ready.is_none(),
+            "reason": not_ready,
+            "standby": {"of": *waits.of.borrow(), "kept": kept, "torn": torn},
+            "watches": waits.standing.borrow().watches,
+        });
+    }
     let Some(current) = running(shown) else { return json!({"ready": false, "reason": not_ready}) };
     let memory = *current.memory.borrow();
     let sinks = current.sinks.iter().map(|(name, status)| {

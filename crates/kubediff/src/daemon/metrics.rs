@@ -5,7 +5,7 @@ use std::sync::PoisonError;
 use informer::metrics::text::{Family, Format, Kind, Labelled, Sample, finish, labelled, one, write};
 use kubediff_delivery::Status;
 
-use super::current::Current;
+use super::current::{Current, Waits};
 use crate::show::summary::Counts;
 use kubediff_history::Reader;
 
@@ -36,10 +36,15 @@ impl Labelled for Current {
 }
 
 /// The metrics of the daemon, then those of its informers.
-pub(super) fn text(current: Option<&Current>) -> String {
+pub(super) fn text(current: Option<&Current>, waits: Option<&Waits>) -> String {
     let mut text = String::new();
     let version = Of::named("version", env!("CARGO_PKG_VERSION"), ());
     write(&mut text, FORMAT, BUILD, &[version]);
+    if let Some(waits) = waits {
+        let shadow = waits.shadow();
+        write(&mut text, FORMAT, STANDBY, &[Of { labels: Vec::new(), inner: shadow }]);
+        return text + &(waits.informers)();
+    }
     let Some(current) = current else {
         finish(&mut text, FORMAT);
         return text;
@@ -62,6 +67,21 @@ const BUILD: &[Family<Of<()>>] = &[Family {
     help: "The version of kubediff.",
     samples: |_| one(1),
 }];
+
+const STANDBY: &[Family<Of<(usize, usize)>>] = &[
+    Family {
+        name: "kubediff_standby_kept",
+        kind: Kind::Gauge,
+        help: "Of a process that stands by: how many changes it keeps that the other process may not have recorded.",
+        samples: |shadow| one(shadow.inner.0 as u64),
+    },
+    Family {
+        name: "kubediff_standby_torn",
+        kind: Kind::Gauge,
+        help: "Of a process that stands by: how many resources it would list again, and have a gap for, if it recorded now.",
+        samples: |shadow| one(shadow.inner.1 as u64),
+    },
+];
 
 const DAEMON: &[Family<Current>] = &[
     Family {

@@ -1,9 +1,11 @@
 //! The inbox: between the informers, which never wait, and the thread that takes it empty, which waits for a reader or a disk.
 
+use std::collections::BTreeSet;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::item::InboxItem;
+use super::shadow::{Recorded, Shadow};
 use crate::backlog::Backlog;
 
 /// The number of waiting bytes that are taken without waiting for more.
@@ -11,12 +13,15 @@ const MUCH: usize = 1 << 20;
 
 /// The backlog, for two threads.
 pub(crate) struct Inbox {
+    bound: usize,
     state: Mutex<State>,
     arrived: Condvar,
 }
 
 struct State {
     backlog: Backlog<InboxItem>,
+    /// While another process records: what that one may not have recorded.
+    shadow: Option<Shadow>,
     /// Whether the consumer works on an entry, or has some that wait for a Secret.
     holds: bool,
     closed: bool,
@@ -35,7 +40,13 @@ impl Inbox {
     /// With a bound in bytes.
     pub(crate) fn new(bound: usize) -> Self {
         Self {
-            state: Mutex::new(State { backlog: Backlog::new(bound), holds: false, closed: false }),
+            bound,
+            state: Mutex::new(State {
+                backlog: Backlog::new(bound),
+                shadow: None,
+                holds: false,
+                closed: false,
+            }),
             arrived: Condvar::new(),
         }
     }
@@ -43,9 +54,39 @@ impl Inbox {
     /// Adds an entry. Never waits. Returns how many changes have been merged into others since the start.
     pub(crate) fn push(&self, waiting: InboxItem) -> u64 {
         let mut state = self.lock();
-        state.backlog.push(waiting);
+        match &mut state.shadow {
+            Some(shadow) => shadow.push(waiting),
+            None => state.backlog.push(waiting),
+        }
         self.arrived.notify_one();
         state.backlog.merged()
+    }
+
+    /// From now on another process records, and this one stands by.
+    pub(crate) fn stand_by(&self) {
+        self.lock().shadow = Some(Shadow::new(self.bound));
+    }
+
+    /// While it stands by: the other process has recorded so much.
+    pub(crate) fn recorded(&self, recorded: &Recorded) {
+        if let Some(shadow) = &mut self.lock().shadow {
+            shadow.recorded(recorded);
+        }
+    }
+
+    /// While it stands by: how many changes the other process may not have recorded, and how many resources need not be listed again.
+    pub(crate) fn shadow(&self) -> (usize, usize) {
+        self.lock().shadow.as_ref().map_or((0, 0), |shadow| (shadow.len(), shadow.whole()))
+    }
+
+    /// From now on this process records, after what the other one has recorded. The targets that go on; all others are to be listed again.
+    pub(super) fn lead(&self, recorded: &Recorded) -> BTreeSet<String> {
+        let mut state = self.lock();
+        let Some(shadow) = state.shadow.take() else { return BTreeSet::new() };
+        let (items, whole) = shadow.lead(recorded);
+        items.into_iter().for_each(|item| state.backlog.push(item));
+        self.arrived.notify_one();
+        whole
     }
 
     /// The next entry; waits for it, but not longer than `limit`, if there is one. Blocks the thread.

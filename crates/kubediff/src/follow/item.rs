@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use informer::{Change as CacheChange, Object, ObjectKey, Origin as CacheOrigin, ResourceType};
+use informer::{
+    Change as CacheChange, Object, ObjectKey, Origin as CacheOrigin, ResourceType, ResourceVersion,
+};
 use jiff::Timestamp;
 use kubediff_history::ObjectId;
 
-use super::watermark::{Hold, Watches, Watermark};
+use super::watermark::{Arrival, Hold, Watches, Watermark};
 use crate::backlog::Item;
 use crate::model::gap::Gap;
 use crate::{Gvk, Origin, Sighting};
@@ -44,6 +46,8 @@ pub(crate) struct Synced {
     pub(crate) watermarks: Vec<Arc<Watermark>>,
     /// Whether the resource appeared while others were watched: its objects were told as changes.
     pub(crate) is_new: bool,
+    /// Whether the history has everything up to the watermarks, and the changes after them follow: this process stood by.
+    pub(crate) continues: bool,
 }
 
 impl Synced {
@@ -173,13 +177,28 @@ impl RawChange {
         self
     }
 
-    /// The change as one that keeps the low watermark of its watch below it.
-    pub(crate) fn holding(mut self, watches: &Watches) -> Self {
+    /// The change as one that keeps the low watermark of its watch below it; `None` when another process has recorded it.
+    pub(crate) fn holding(mut self, watches: &Watches) -> Option<Self> {
         if let Some(state) = self.new.as_ref().or(self.last.as_ref()) {
             let (version, is_gone) = (state.resource_version(), self.new.is_none());
-            self.hold = watches.change(&self.key, version, self.origin, is_gone);
+            match watches.change(&self.key, version, self.origin, is_gone) {
+                Arrival::New(hold) => self.hold = hold,
+                Arrival::Recorded => return None,
+            }
         }
-        self
+        Some(self)
+    }
+
+    /// The name of its watch, and the version that the object has now, or had last.
+    pub(super) fn place(&self) -> Option<(&str, &ResourceVersion)> {
+        let state = self.new.as_ref().or(self.last.as_ref())?;
+        Some((self.hold.as_ref()?.watch(), state.resource_version()))
+    }
+
+    /// Its memory in bytes. Objects count as they are read, although those that wait for long are packed.
+    pub(super) fn bytes(&self) -> usize {
+        let objects = self.old.iter().chain(&self.new).chain(&self.last);
+        OVERHEAD + objects.map(|object| object.size()).sum::<usize>()
     }
 
     /// The target that it is of: `deployments.apps`, or `deployments.apps/cart` where one object is followed.
@@ -223,13 +242,9 @@ impl Item for InboxItem {
         }
     }
 
-    /// Objects count as they are read, although those that wait for long are packed.
     fn bytes(&self) -> usize {
         match self {
-            Self::Change(raw) => {
-                let objects = raw.old.iter().chain(&raw.new).chain(&raw.last);
-                OVERHEAD + objects.map(|object| object.size()).sum::<usize>()
-            }
+            Self::Change(raw) => raw.bytes(),
             // Objects that are listed first are in the cache, too.
             _ => OVERHEAD,
         }

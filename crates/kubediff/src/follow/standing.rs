@@ -75,7 +75,7 @@ impl Standing {
     }
 
     /// Whether anything is watched at present.
-    pub(super) fn is_watching(&self) -> bool {
+    pub(crate) fn is_watching(&self) -> bool {
         self.watches.values().any(|watch| matches!(watch, Watch::Watched))
     }
 

@@ -81,6 +81,14 @@ impl Streams {
         }
     }
 
+    /// Ends an informer: one that is added after it lists anew.
+    pub(super) async fn stop(&mut self, target: &Target) {
+        if let Some(running) = self.running.remove(target) {
+            running.end.cancel();
+            running.informer.stop().await;
+        }
+    }
+
     /// The next news of any of them; pends while there is none.
     pub(super) async fn next(&mut self) -> Option<(Target, News)> {
         match self.all.next().await {

@@ -44,8 +44,8 @@ impl Watches {
         version: &ResourceVersion,
         origin: Origin,
         is_gone: bool,
-    ) -> Option<Hold> {
-        Some(self.of(key)?.hold(version, origin, is_gone))
+    ) -> Arrival {
+        self.of(key).map_or(Arrival::New(None), |watermark| watermark.arrival(version, origin, is_gone))
     }
 
     /// The first list is complete. The watermarks, which count once all before is recorded.
@@ -72,6 +72,25 @@ struct State {
     arrivals: u64,
     /// What waits, by its arrival: the watermark for as long as nothing before it waits.
     waiting: BTreeMap<u64, Option<ResourceVersion>>,
+    /// The latest arrival that has left.
+    left: u64,
+    /// Another process has recorded everything up to this version, which the watch has not delivered yet.
+    recorded: Option<ResourceVersion>,
+}
+
+impl State {
+    /// The version up to which everything has arrived, here or at the process before.
+    fn reached(&self) -> Option<ResourceVersion> {
+        self.recorded.clone().or_else(|| self.progress.reached())
+    }
+}
+
+/// A change arrives.
+pub(super) enum Arrival {
+    /// It waits from now on, unless its watch is unknown.
+    New(Option<Hold>),
+    /// Another process has recorded it.
+    Recorded,
 }
 
 impl Watermark {
@@ -89,19 +108,41 @@ impl Watermark {
         let state = self.lock();
         match state.waiting.first_key_value() {
             Some((_, before)) => before.clone(),
-            None => state.progress.reached(),
+            None => state.reached(),
         }
     }
 
-    /// A change arrives, and waits from now on.
-    fn hold(self: &Arc<Self>, version: &ResourceVersion, origin: Origin, is_gone: bool) -> Hold {
+    /// Whether something has left that arrived after something that waits: more is recorded than the watermark says.
+    pub(crate) fn is_behind(&self) -> bool {
+        let state = self.lock();
+        state.waiting.first_key_value().is_some_and(|(first, _)| *first < state.left)
+    }
+
+    /// Another process has recorded everything up to this version, which this watch may not have delivered yet, and nothing of what waits.
+    pub(super) fn go_on(&self, version: &ResourceVersion) {
+        let has =
+            |reached: &Option<ResourceVersion>| reached.as_ref().is_some_and(|it| it.is_at_least(version));
         let mut state = self.lock();
-        let before = state.progress.reached();
+        for before in state.waiting.values_mut().filter(|before| !has(before)) {
+            *before = Some(version.clone());
+        }
+        state.recorded = Some(version.clone()).filter(|_| !has(&state.progress.reached()));
+    }
+
+    fn arrival(self: &Arc<Self>, version: &ResourceVersion, origin: Origin, is_gone: bool) -> Arrival {
+        let mut state = self.lock();
+        let before = state.reached();
+        let of_others = state.recorded.take().filter(|_| origin == Origin::Watch);
+        let is_recorded = of_others.as_ref().is_some_and(|recorded| recorded.is_at_least(version));
+        state.recorded = of_others.filter(|recorded| version.is_older_than(recorded));
         state.progress.change(version, origin, is_gone);
         state.arrivals += 1;
+        if is_recorded {
+            return Arrival::Recorded;
+        }
         let arrival = state.arrivals;
         state.waiting.insert(arrival, before);
-        Hold { watermark: self.clone(), arrival }
+        Arrival::New(Some(Hold { watermark: self.clone(), arrival }))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -115,9 +156,18 @@ pub(crate) struct Hold {
     arrival: u64,
 }
 
+impl Hold {
+    /// The name of the watch.
+    pub(super) fn watch(&self) -> &str {
+        self.watermark.name()
+    }
+}
+
 impl Drop for Hold {
     fn drop(&mut self) {
-        self.watermark.lock().waiting.remove(&self.arrival);
+        let mut state = self.watermark.lock();
+        state.waiting.remove(&self.arrival);
+        state.left = state.left.max(self.arrival);
     }
 }
 
@@ -176,7 +226,7 @@ impl Progress {
 }
 
 /// Whether it has an order among others: KEP-5504.
-fn is_number(version: &ResourceVersion) -> bool {
+pub(super) fn is_number(version: &ResourceVersion) -> bool {
     version.is_at_least(&ResourceVersion::new("1"))
 }
 
@@ -210,11 +260,18 @@ mod tests {
         }
 
         fn change(&self, version: &str, origin: Origin) -> Hold {
-            self.0.change(&Self::key("shop"), &ResourceVersion::new(version), origin, false).unwrap()
+            self.hold(version, origin, false)
         }
 
         fn deletion(&self, version: &str) -> Hold {
-            self.0.change(&Self::key("shop"), &ResourceVersion::new(version), Origin::Watch, true).unwrap()
+            self.hold(version, Origin::Watch, true)
+        }
+
+        fn hold(&self, version: &str, origin: Origin, is_gone: bool) -> Hold {
+            match self.0.change(&Self::key("shop"), &ResourceVersion::new(version), origin, is_gone) {
+                Arrival::New(Some(hold)) => hold,
+                _ => panic!("it is new"),
+            }
         }
 
         fn of(&self, namespace: &str) -> String {

@@ -48,7 +48,13 @@ impl SharedHistory {
     ///
     /// As [`SharedHistory::open`]; in a database also while another process has the term.
     pub(crate) fn at(location: &Location, cluster: &Cluster, settings: &Settings) -> Result<Self, Error> {
-        let history = History::at(location, cluster, settings)?;
+        Self::of(History::at(location, cluster, settings)?)
+    }
+
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub(crate) fn of(history: History) -> Result<Self, Error> {
         let last = history.reader()?.last()?.map_or(0, |(number, _)| number.0);
         Ok(Self {
             history: Arc::new(Mutex::new(history)),

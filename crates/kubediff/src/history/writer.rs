@@ -2,15 +2,14 @@
 
 mod allowance;
 mod past;
+mod stored;
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use kubediff_history::{
-    Batch, Body, ChangeRecord, Error, ObjectId, Observation, Present, Reader, Scope, Version, What,
-};
+use kubediff_history::{Batch, Body, ChangeRecord, Error, ObjectId, Observation, Reader, Scope, What};
 use serde_json::Value;
 
 use crate::changes::change::metadata;
@@ -23,6 +22,7 @@ use crate::text::terminal::say;
 use crate::{Change, Compared, Epoch, Gap, Origin, Profile, Redacted, Secrets, Sighting, Tally, Verb};
 use allowance::Allowance;
 use past::Past;
+use stored::Stored;
 
 /// Why nothing was watched before a process began.
 pub(crate) const NOT_RUNNING: &str = "kubediff did not run";
@@ -41,9 +41,6 @@ const SAME_GAP: Duration = Duration::from_secs(5);
 /// A commit waits so long for the lists that follow the first one: a gap that is stored becomes no longer, and another one follows it. A
 /// resource that a new history lists within this time of its first list counts as watched from its beginning.
 const FIRST_LISTS: Duration = Duration::from_secs(1);
-/// The number of stored states that are read at a time.
-const PAGE: usize = 500;
-
 /// The history of a cluster, with what waits to be committed.
 pub(crate) struct HistoryWriter {
     history: SharedHistory,
@@ -72,9 +69,13 @@ pub(crate) struct HistoryWriter {
     synced: BTreeSet<String>,
     /// Those of their watches, by the names of their positions, each with the position that was set last.
     watermarks: HashMap<String, (Arc<Watermark>, Option<String>)>,
+    /// The note of those of which more is recorded than the position says.
+    ahead: Option<String>,
     events: Allowance,
     /// Why nothing was watched before this run.
-    why: &'static str,
+    why: String,
+    /// Whether another process watched until this one recorded: then a gap is only of the targets that this one lists again.
+    took_over: bool,
 }
 
 impl HistoryWriter {
@@ -87,7 +88,7 @@ impl HistoryWriter {
         secrets: Secrets,
         within: Within,
         now: Timestamp,
-        why: &'static str,
+        why: &str,
     ) -> Result<Self, Error> {
         let mut reader = history.lock().reader()?;
         let past = Past::read(&mut reader)?;
@@ -129,12 +130,20 @@ impl HistoryWriter {
             names,
             synced,
             watermarks: HashMap::new(),
+            ahead: None,
             events: Allowance::new(Instant::now()),
-            why,
+            why: why.to_owned(),
+            took_over: false,
         };
         // A path to hide may be new, and the run before may have been killed before it was done.
         recorder.scrub_since(unscrubbed.unwrap_or(now));
         Ok(recorder)
+    }
+
+    /// As a process that stood by until now.
+    pub(crate) fn taking_over(mut self) -> Self {
+        self.took_over = true;
+        self
     }
 
     /// Whether it is time to commit.
@@ -211,6 +220,14 @@ impl HistoryWriter {
                 self.batch.reached(&**name, &*position);
                 *last = Some(position);
             }
+        }
+        let behind = self.watermarks.iter().filter(|(_, (watermark, _))| watermark.is_behind());
+        let mut names: Vec<&str> = behind.map(|(name, _)| name.as_str()).collect();
+        names.sort_unstable();
+        let ahead = Some(names.join("\n"));
+        if ahead != self.ahead {
+            self.batch.note(notes::AHEAD, ahead.clone().unwrap_or_default());
+            self.ahead = ahead;
         }
     }
 
@@ -397,7 +414,12 @@ impl HistoryWriter {
         if self.past.has_left(&target) {
             self.batch.note(notes::left(&target), "");
         }
-        if !synced.is_new && !comparing.profile.noise.leaves_out(&kind.gvk) {
+        if synced.continues {
+            // What the former process had lost, this one had not.
+            if self.past.take_open(&target).is_some() {
+                self.batch.note(notes::open(&target), "");
+            }
+        } else if !synced.is_new && !comparing.profile.noise.leaves_out(&kind.gvk) {
             let (began, grace) = *self.began.get_or_insert((synced.at, FIRST_LISTS));
             if was_watched {
                 self.restart_gap(&target, synced.at, again);
@@ -533,7 +555,7 @@ impl HistoryWriter {
 
     /// The time in which kubediff did not run, or did not look at this target. In one run the former one counts once.
     fn restart_gap(&mut self, target: &str, now: Timestamp, again: bool) {
-        if let Some((from, reason)) = self.past.all_open() {
+        if let Some((from, reason)) = self.past.all_open().filter(|_| !self.took_over) {
             self.begin_restart(from, now, reason);
             for target in self.past.close_all() {
                 self.batch.note(notes::open(&target), "");
@@ -550,10 +572,14 @@ impl HistoryWriter {
             return;
         }
         let Some(from) = self.past.watched_until.filter(|_| !again) else { return };
+        if self.took_over {
+            self.batch.gap(from.min(now), now, Some(target), &*self.why);
+            return;
+        }
         match &mut self.restart {
-            None => self.begin_restart(from, now, self.why.to_owned()),
+            None => self.begin_restart(from, now, self.why.clone()),
             Some(gap) if now.duration_since(gap.first).unsigned_abs() >= SAME_GAP => {
-                self.batch.gap(from.min(now), now, Some(target), self.why);
+                self.batch.gap(from.min(now), now, Some(target), &*self.why);
             }
             Some(gap) if gap.until < now => {
                 self.batch.gap(gap.until, now, None, gap.reason.clone());
@@ -584,7 +610,7 @@ impl HistoryWriter {
             Some(names) if namespaced => names.iter().cloned().map(Some).collect(),
             _ => vec![None],
         };
-        Stored { scope, namespaces, page: None }
+        Stored::new(scope, namespaces)
     }
 }
 
@@ -599,35 +625,6 @@ struct RestartGap {
     until: Timestamp,
     reason: String,
     began: Instant,
-}
-
-/// Pages of stored objects.
-struct Stored {
-    scope: Scope,
-    /// The namespaces that are left; the last one is being read.
-    namespaces: Vec<Option<String>>,
-    /// The objects of it, and how many were read.
-    page: Option<(Present, usize)>,
-}
-
-impl Stored {
-    fn next(&mut self, reader: &mut Reader) -> Result<Option<Vec<Version>>, Error> {
-        let Some(namespace) = self.namespaces.last() else { return Ok(None) };
-        let namespaces = namespace.iter().cloned().collect();
-        let scope = Scope { namespaces, ..self.scope.clone() };
-        let (present, start) = match self.page.take() {
-            Some(page) => page,
-            None => (reader.present(&scope, None)?, 0),
-        };
-        let end = present.len().min(start + PAGE);
-        let page = reader.states(&present, start..end)?;
-        if end < present.len() {
-            self.page = Some((present, end));
-        } else {
-            self.namespaces.pop();
-        }
-        Ok(Some(page))
-    }
 }
 
 /// The inputs for comparing states of a restart, and the output of the changes.

@@ -35,4 +35,5 @@ mod slow;
 mod stories;
 mod story;
 mod streams;
+mod takeover;
 mod viewers;

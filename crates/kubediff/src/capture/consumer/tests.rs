@@ -132,7 +132,14 @@ impl World {
             let process = self.process.as_mut().unwrap();
             let (kind, watches) = &process.watches[resource];
             let (kind, watermarks) = (kind.clone(), watches.synced());
-            let synced = Synced { kind, name: None, at: Timestamp::now(), watermarks, is_new: false };
+            let synced = Synced {
+                kind,
+                name: None,
+                at: Timestamp::now(),
+                watermarks,
+                is_new: false,
+                continues: false,
+            };
             process.inbox.push(InboxItem::Synced(synced));
             self.listing = None;
             between(self);
@@ -209,7 +216,8 @@ impl World {
             _ => self.relisted.insert(self.watch(place)),
         };
         let process = self.process.as_mut().unwrap();
-        process.inbox.push(InboxItem::Change(raw.holding(&process.watches[place.0].1)));
+        let raw = raw.holding(&process.watches[place.0].1).unwrap();
+        process.inbox.push(InboxItem::Change(raw));
     }
 
     /// The name of the position of a place.

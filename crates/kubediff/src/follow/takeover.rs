@@ -1,0 +1,44 @@
+//! Going on where another process has ended.
+
+use jiff::Timestamp;
+
+use super::definitions::Definitions;
+use super::error::WatchError;
+use super::shadow::Recorded;
+use super::{Follow, Target};
+
+impl Follow {
+    /// Records from now on, after what another process has recorded. A target of which this process has missed something is listed again.
+    /// Returns how many those are.
+    ///
+    /// # Errors
+    ///
+    /// When an informer cannot be made.
+    pub(crate) async fn lead(&mut self, recorded: &Recorded) -> Result<usize, WatchError> {
+        let whole = self.inbox.lead(recorded);
+        let is_asked = |target: &&Target| {
+            let state = self.targets.get(target);
+            // A list that was refused may have been none of this process's.
+            !whole.contains(&target.text())
+                && (state.is_some_and(|it| it.is_synced) || !self.denials.has(target))
+        };
+        let again: Vec<Target> = self.targets.keys().filter(is_asked).cloned().collect();
+        for target in &again {
+            self.streams.stop(target).await;
+            self.outages.forget(target);
+        }
+        if !again.is_empty() {
+            // They may have shared an informer that has stopped.
+            self.definitions = Definitions::new(&self.factory)?;
+            self.announced = false;
+        }
+        let now = Timestamp::now();
+        for target in &again {
+            self.watch(target.clone(), true, now)?;
+        }
+        if again.is_empty() {
+            self.tell_resources();
+        }
+        Ok(again.len())
+    }
+}

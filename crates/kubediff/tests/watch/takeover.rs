@@ -1,0 +1,283 @@
+//! Issue 22, 3: of two daemons of a cluster one records, and the other one goes on where it ends.
+//!
+//! `cargo xtask soak takeover` does this 200 times.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use fastrand::Rng;
+use http::{Method, Request};
+use http_body_util::BodyExt;
+use kubediff_history::{Filter, Location, Number, Origin, Page, Reader, Record, Verb};
+use postgres_server::{Durability, Server};
+use serde_json::{Value, json};
+
+use crate::session::{PATIENCE, Session};
+use crate::shop::Shop;
+
+const TAKEOVERS: u32 = 4;
+const OBJECTS: usize = 30;
+/// How often something is written.
+const PACE: Duration = Duration::from_millis(2);
+const LOOK: Duration = Duration::from_millis(50);
+const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
+
+/// A database, and the files of daemons.
+struct Place {
+    server: Server,
+    database: String,
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        let server = Server::start(Durability::Full).unwrap();
+        let database = server.create_database().unwrap();
+        let address = server.address(&database);
+        let made = kubediff(&["history", "migrate", &address]);
+        assert!(made.contains("tables"), "{made}");
+        Self { server, database, folder: tempfile::tempdir().unwrap() }
+    }
+
+    fn address(&self) -> String {
+        self.server.address(&self.database)
+    }
+
+    /// The configuration of a daemon that has this key.
+    fn config(&self, key: &str) -> PathBuf {
+        let config = self.folder.path().join(format!("{key}.yaml"));
+        let text = format!(
+            "cluster: prod\nwatch: {{resources: [cm]}}\nlisten: 127.0.0.1:0\nkeyFile: {key}\n\
+             history: {{path: {key}.db, postgres: {{url: '{}'}}}}\n",
+            self.address()
+        );
+        std::fs::write(&config, text).unwrap();
+        config
+    }
+
+    fn sql(&self, sql: &str) -> String {
+        self.server.sql(&self.database, sql).unwrap()
+    }
+
+    /// The term of a process that does not run any more would last for 10 s.
+    fn end_term(&self) {
+        self.sql("UPDATE kubediff.terms SET expires_at = clock_timestamp() - interval '1 second'");
+    }
+
+    fn reader(&self) -> Reader {
+        Reader::at(&Location::parse(&self.address()).unwrap(), Some("prod")).unwrap()
+    }
+}
+
+/// Both outputs of `kubediff ARGUMENTS`.
+fn kubediff(arguments: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_kubediff")).args(arguments).output().unwrap();
+    [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap()).concat()
+}
+
+/// One of the daemons.
+struct Daemon {
+    session: Session,
+    address: String,
+}
+
+impl Daemon {
+    /// Starts one, which is ready.
+    fn start(name: &str, kubeconfig: &Path, config: &Path) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kubediff"));
+        command.args(["serve", "-c"]).arg(config).env("KUBECONFIG", kubeconfig).env("HOSTNAME", name);
+        let mut session = Session::program(command);
+        let line = session.note("health and metrics are on");
+        let address = format!("http://{}", line.rsplit_once("http://").unwrap().1.trim());
+        Self { session, address }
+    }
+
+    fn status(&self) -> String {
+        kubediff(&["status", "--address", &self.address])
+    }
+
+    /// Waits until it is ready, and its status has a text.
+    fn until(&self, text: &str) {
+        let since = Instant::now();
+        loop {
+            let status = self.status();
+            if status.starts_with("ready\n") && status.contains(text) {
+                return;
+            }
+            assert!(since.elapsed() < PATIENCE, "no {text:?}: {status}");
+        }
+    }
+}
+
+/// What the server has: each version of each object, by uid, and the objects that are gone.
+#[derive(Default)]
+struct Written {
+    versions: BTreeMap<String, BTreeSet<u64>>,
+    deleted: BTreeSet<String>,
+}
+
+/// Writes until it is to stop.
+async fn write(shop: Arc<Shop>, seed: u64, stop: Arc<AtomicBool>) -> Written {
+    let mut random = Rng::with_seed(seed);
+    let mut written = Written::default();
+    let mut there: BTreeMap<String, String> = BTreeMap::new();
+    let mut ticks = tokio::time::interval(PACE);
+    let mut count = 0;
+    while !stop.load(Ordering::Relaxed) {
+        ticks.tick().await;
+        count += 1;
+        let name = format!("m{}", random.usize(..OBJECTS));
+        let path = format!("{CONFIG_MAPS}/{name}");
+        let data = json!({"metadata": {"name": name}, "data": {"k": count.to_string()}});
+        let deletes = random.u8(..10) == 0;
+        let (method, path, body) = match there.contains_key(&name) {
+            false => (Method::POST, CONFIG_MAPS, data.to_string()),
+            true if deletes => (Method::DELETE, &*path, String::new()),
+            true => (Method::PATCH, &*path, data.to_string()),
+        };
+        let content =
+            if method == Method::PATCH { "application/merge-patch+json" } else { "application/json" };
+        let is_deletion = method == Method::DELETE;
+        let request = Request::builder().method(method).uri(path).header("content-type", content);
+        let answer = shop.server.api().handle(request.body(Bytes::from(body)).unwrap()).await;
+        assert!(answer.status().is_success(), "{path}: {}", answer.status());
+        if is_deletion {
+            written.deleted.insert(there.remove(&name).unwrap());
+            continue;
+        }
+        let bytes = answer.into_body().collect().await.unwrap().to_bytes();
+        let object: Value = serde_json::from_slice(&bytes).unwrap();
+        let text = |field: &str| object["metadata"][field].as_str().unwrap().to_owned();
+        there.insert(name, text("uid"));
+        let version = text("resourceVersion").parse().unwrap();
+        written.versions.entry(text("uid")).or_default().insert(version);
+    }
+    written
+}
+
+/// Each version was recorded once, by a watch, and there is no gap after the first record.
+fn judge(reader: &mut Reader, written: &Written, seed: u64) {
+    let mut found = Written::default();
+    let (mut page, mut count) = (Page::oldest(10_000), 0);
+    let all = Filter { gaps: true, ..Filter::default() };
+    loop {
+        let records = reader.records(&all, &page).unwrap();
+        for record in records.records {
+            page = page.after(record.number());
+            count += 1;
+            assert_eq!(record.number(), Number(count), "seed {seed}");
+            let change = match record {
+                Record::Change(change) => change,
+                Record::Gap(gap) => panic!("seed {seed}: a gap: {gap:?}"),
+                _ => continue,
+            };
+            assert_eq!((change.origin, change.merged), (Origin::Watch, 1), "seed {seed}: {change:?}");
+            let uid = change.object.uid.clone();
+            let is_new = match change.verb {
+                Verb::Deleted => found.deleted.insert(uid),
+                _ => {
+                    let version = change.rv.as_ref().unwrap().parse().unwrap();
+                    found.versions.entry(uid).or_default().insert(version)
+                }
+            };
+            assert!(is_new, "seed {seed}: recorded twice: {change:?}");
+        }
+        if !records.more {
+            break;
+        }
+    }
+    assert_eq!(found.deleted, written.deleted, "seed {seed}");
+    for (uid, versions) in &written.versions {
+        assert_eq!(found.versions.get(uid), Some(versions), "seed {seed}: {uid}");
+    }
+    assert_eq!(found.versions.len(), written.versions.len(), "seed {seed}");
+    println!("{count} records");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn k1_a_takeover_loses_nothing_and_records_nothing_twice() {
+    let takeovers: u32 = std::env::var("INFORMER_SOAK").map_or(TAKEOVERS, |times| times.parse().unwrap());
+    let seed = fastrand::u64(..);
+    println!("seed {seed}, {takeovers} takeovers");
+    let shop = Arc::new(Shop::open().await);
+    let stop = Arc::new(AtomicBool::new(false));
+    let kubeconfig = shop.kubeconfig().to_owned();
+    let begins = stop.clone();
+    let (run, first) = tokio::sync::oneshot::channel();
+    let daemons = tokio::task::spawn_blocking(move || {
+        let place = Place::new();
+        let config = place.config("key");
+        let mut leader = Daemon::start("a", &kubeconfig, &config);
+        leader.until("configmaps   watched");
+        // Nothing was written before: a gap at the beginning would be one.
+        run.send(()).unwrap();
+        let mut standby = Daemon::start("b", &kubeconfig, &config);
+        for takeover in 0..takeovers {
+            standby.until("would list 0 resources again");
+            // Each of them in the first three.
+            let way = (seed + u64::from(takeover)) % 3;
+            let since = Instant::now();
+            let name = if takeover % 2 == 0 { "a" } else { "b" };
+            let former = match way {
+                0 => {
+                    leader.session.kill();
+                    place.end_term();
+                    None
+                }
+                1 => {
+                    let (_, notes, status) = leader.session.end_with("-TERM");
+                    assert!(status.success(), "{notes:?}");
+                    None
+                }
+                _ => {
+                    leader.session.freeze();
+                    place.end_term();
+                    Some(leader)
+                }
+            };
+            standby.until("history: ");
+            println!("takeover {takeover}, way {way}: {:?}", since.elapsed());
+            leader = standby;
+            standby = match former {
+                // It wakes up, and finds that it has lost its term.
+                Some(former) => {
+                    former.session.signal("-CONT");
+                    former
+                }
+                None => Daemon::start(name, &kubeconfig, &config),
+            };
+        }
+        standby.until("would list 0 resources again");
+        begins.store(true, Ordering::Relaxed);
+        (place, [leader, standby])
+    });
+    first.await.unwrap();
+    let written = write(shop.clone(), seed, stop).await;
+    let (place, daemons) = daemons.await.unwrap();
+    tokio::task::spawn_blocking(move || {
+        let last = written.versions.values().flatten().max().copied().unwrap();
+        let since = Instant::now();
+        let is_recorded = |reader: &mut Reader| {
+            let positions = reader.positions().unwrap();
+            positions["configmaps@*"].parse::<u64>().unwrap() >= last
+        };
+        let mut reader = place.reader();
+        while !is_recorded(&mut reader) {
+            assert!(since.elapsed() < PATIENCE, "{:?} of {last}", reader.positions());
+            std::thread::park_timeout(LOOK);
+        }
+        for daemon in daemons {
+            let (_, notes, status) = daemon.session.end_with("-TERM");
+            assert!(status.success(), "{notes:?}");
+        }
+        judge(&mut reader, &written, seed);
+        assert_eq!(reader.check().unwrap().problems, [""; 0]);
+    })
+    .await
+    .unwrap();
+}
