@@ -1,5 +1,8 @@
 //! The right to record a cluster, which one process has at a time; others stand by.
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -104,6 +107,7 @@ pub(super) fn recorded(reader: &mut Reader, within: &Within) -> Result<Recorded,
     // In this order: what is recorded of the watches meanwhile is only more.
     let notes = reader.notes()?;
     let positions = reader.positions()?;
+    let last = reader.last()?.map_or(0, |(number, _)| number.0);
     let text = |name: &str| notes.get(name).map(String::as_str).unwrap_or_default();
     let lost = notes.iter().filter(|(_, since)| !since.is_empty());
     Ok(Recorded {
@@ -111,6 +115,7 @@ pub(super) fn recorded(reader: &mut Reader, within: &Within) -> Result<Recorded,
             .into_iter()
             .map(|(name, version)| (name, ResourceVersion::new(&version)))
             .collect(),
+        last,
         ahead: text(notes::AHEAD).lines().map(str::to_owned).collect(),
         lost: lost.filter_map(|(name, _)| Some(name.strip_prefix(notes::OPEN)?.to_owned())).collect(),
         watched_until: text(notes::WATCHED_UNTIL).parse().ok(),

@@ -80,7 +80,7 @@ impl Inbox {
     }
 
     /// From now on this process records, after what the other one has recorded. The targets that go on; all others are to be listed again.
-    pub(super) fn lead(&self, recorded: &Recorded) -> BTreeSet<String> {
+    pub(crate) fn lead(&self, recorded: &Recorded) -> BTreeSet<String> {
         let mut state = self.lock();
         let Some(shadow) = state.shadow.take() else { return BTreeSet::new() };
         let (items, whole) = shadow.lead(recorded);

@@ -163,6 +163,19 @@ impl RawChange {
         Self { kind, target: None, key, at, origin, merged: 1, old, new, last, hold: None }
     }
 
+    /// The version that the object has now, or had last.
+    #[cfg(test)]
+    pub(crate) fn last_version(&self) -> u64 {
+        let state = self.new.as_ref().or(self.last.as_ref()).unwrap();
+        state.resource_version().to_string().parse().unwrap()
+    }
+
+    /// The version that it had before, if there was one.
+    #[cfg(test)]
+    pub(crate) fn first_version(&self) -> Option<u64> {
+        Some(self.old.as_ref()?.resource_version().to_string().parse().unwrap())
+    }
+
     /// The change of an object that is gone, with this last state.
     #[cfg(test)]
     pub(crate) fn of_last(self, last: Option<Arc<Object>>) -> Self {

@@ -25,6 +25,8 @@ pub(crate) struct Recorded {
     pub(crate) ahead: BTreeSet<String>,
     /// The targets that the leader has lost.
     pub(crate) lost: BTreeSet<String>,
+    /// The number of the last record.
+    pub(crate) last: u64,
     /// Everything else was watched until then, and is recorded.
     pub(crate) watched_until: Option<Timestamp>,
     /// Whether it looks elsewhere than this process does.
@@ -49,6 +51,8 @@ pub(super) struct Shadow {
     bound: usize,
     bytes: usize,
     arrivals: u64,
+    /// The greatest number of a record that the leader has told.
+    recorded: u64,
     targets: BTreeMap<String, Followed>,
     /// The kinds that were asked for by name.
     asked: Vec<InboxItem>,
@@ -66,9 +70,8 @@ struct Trail {
     watermark: Arc<Watermark>,
     torn: Option<Tear>,
     kept: VecDeque<(u64, RawChange)>,
-    /// The greatest version that was delivered, and that of the changes that were forgotten.
+    /// The greatest version that was listed or delivered.
     last: Option<ResourceVersion>,
-    forgotten: Option<ResourceVersion>,
 }
 
 /// Something was missed by this time, and the watch has delivered this version first after it.
@@ -80,7 +83,7 @@ struct Tear {
 impl Shadow {
     pub(super) fn new(bound: usize) -> Self {
         let (targets, asked) = Default::default();
-        Self { bound, bytes: 0, arrivals: 0, targets, asked }
+        Self { bound, bytes: 0, arrivals: 0, recorded: 0, targets, asked }
     }
 
     /// How many changes it keeps.
@@ -103,7 +106,6 @@ impl Shadow {
                     torn: Some(Tear { at: synced.at, then: None }),
                     kept: VecDeque::new(),
                     last: watermark.version(),
-                    forgotten: None,
                 };
                 let trails = synced.watermarks.iter().map(trail).collect();
                 let followed = Followed { synced, trails, is_lost: false };
@@ -167,6 +169,13 @@ impl Shadow {
 
     /// Forgets what the leader has recorded.
     pub(super) fn recorded(&mut self, recorded: &Recorded) {
+        if recorded.last < self.recorded {
+            // The history has gone back to an earlier state, which lacks what was forgotten here.
+            for trail in self.targets.values_mut().flat_map(|followed| &mut followed.trails) {
+                trail.tear(Timestamp::now());
+            }
+        }
+        self.recorded = recorded.last;
         for (target, followed) in &mut self.targets {
             let is_lost = followed.is_lost;
             for trail in &mut followed.trails {
@@ -226,8 +235,7 @@ impl Trail {
             _ => recorded.is_after(target, raw.at),
         };
         while self.kept.front().is_some_and(|(_, raw)| is_recorded(raw)) {
-            let forgotten = self.kept.pop_front();
-            self.forgotten = forgotten.and_then(|(_, raw)| Some(raw.place()?.1.clone()));
+            self.kept.pop_front();
         }
         let Some(torn) = &self.torn else { return };
         let is_whole = match (&torn.then, reached) {
@@ -243,9 +251,9 @@ impl Trail {
     fn goes_on(&self, recorded: &Recorded) -> bool {
         let name = self.watermark.name();
         let follows = match recorded.version(name) {
-            // Otherwise the history has gone back to an earlier state.
-            Some(reached) => self.forgotten.as_ref().is_none_or(|version| reached.is_at_least(version)),
-            None => self.kept.is_empty() && self.forgotten.is_none(),
+            Some(_) => true,
+            // There was never anything. Otherwise nobody knows what of that on the way is recorded.
+            None => self.kept.is_empty() && self.last.is_none(),
         };
         self.torn.is_none() && follows && !recorded.ahead.contains(name)
     }

@@ -2,10 +2,10 @@
 
 mod allowance;
 mod past;
+mod reached;
 mod stored;
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::changes::change::metadata;
 use crate::changes::states::state;
-use crate::follow::{Inbox, Kind, RawChange, Resources, Synced, Watermark, Within};
+use crate::follow::{Inbox, Kind, RawChange, Resources, Synced, Within};
 use crate::history::notes;
 use crate::history::shared::{SCRUBBED, SharedHistory, WRITE_AGAIN};
 use crate::model::position;
@@ -22,6 +22,7 @@ use crate::text::terminal::say;
 use crate::{Change, Compared, Epoch, Gap, Origin, Profile, Redacted, Secrets, Sighting, Tally, Verb};
 use allowance::Allowance;
 use past::Past;
+pub(crate) use reached::Reached;
 use stored::Stored;
 
 /// Why nothing was watched before a process began.
@@ -67,10 +68,10 @@ pub(crate) struct HistoryWriter {
     names: BTreeSet<String>,
     /// The resources that were listed once.
     synced: BTreeSet<String>,
-    /// Those of their watches, by the names of their positions, each with the position that was set last.
-    watermarks: HashMap<String, (Arc<Watermark>, Option<String>)>,
-    /// The note of those of which more is recorded than the position says.
-    ahead: Option<String>,
+    /// The resources that the former process had lost, and this one had not: until what happened meanwhile is recorded.
+    made_up: BTreeSet<String>,
+    /// How far their watches are recorded.
+    reached: Reached,
     events: Allowance,
     /// Why nothing was watched before this run.
     why: String,
@@ -129,8 +130,8 @@ impl HistoryWriter {
             restart: None,
             names,
             synced,
-            watermarks: HashMap::new(),
-            ahead: None,
+            made_up: BTreeSet::new(),
+            reached: Reached::default(),
             events: Allowance::new(Instant::now()),
             why: why.to_owned(),
             took_over: false,
@@ -180,7 +181,12 @@ impl HistoryWriter {
         }
         // With the next records, or with the sign of life.
         if !self.batch.is_empty() {
-            self.reach();
+            // All that has left the inbox is in the batch, or before it.
+            let (positions, ahead) = self.reached.news();
+            positions.into_iter().for_each(|(name, version)| self.batch.reached(name, version));
+            if let Some(ahead) = ahead {
+                self.batch.note(notes::AHEAD, ahead);
+            }
         }
         while !self.batch.is_empty() {
             match self.store() {
@@ -210,27 +216,6 @@ impl HistoryWriter {
         Ok(())
     }
 
-    /// Adds the low watermarks: all that has left the inbox is in the batch, or before it.
-    fn reach(&mut self) {
-        for (name, (watermark, last)) in &mut self.watermarks {
-            let version = watermark.version();
-            let position =
-                version.map_or_else(|| position::NOTHING.to_owned(), |version| version.to_string());
-            if last.as_ref() != Some(&position) {
-                self.batch.reached(&**name, &*position);
-                *last = Some(position);
-            }
-        }
-        let behind = self.watermarks.iter().filter(|(_, (watermark, _))| watermark.is_behind());
-        let mut names: Vec<&str> = behind.map(|(name, _)| name.as_str()).collect();
-        names.sort_unstable();
-        let ahead = Some(names.join("\n"));
-        if ahead != self.ahead {
-            self.batch.note(notes::AHEAD, ahead.clone().unwrap_or_default());
-            self.ahead = ahead;
-        }
-    }
-
     /// A value became known at this time, or was about to.
     fn scrub_since(&mut self, known: Timestamp) {
         let since = known.checked_sub(SCRUBBED).unwrap_or(Timestamp::MIN);
@@ -251,11 +236,18 @@ impl HistoryWriter {
 
     /// Everything was watched until this time.
     pub(crate) fn alive(&mut self, at: Timestamp) {
+        for target in std::mem::take(&mut self.made_up) {
+            self.batch.note(notes::open(&target), "");
+        }
         self.batch.note(notes::WATCHED_UNTIL, at.to_string());
     }
 
     /// A gap has begun. It is recorded when it ends, also if this process does not see that.
     pub(crate) fn lost(&mut self, target: &str, since: Timestamp, cause: &str) {
+        if self.made_up.remove(target) {
+            // The gap that is noted began before.
+            return;
+        }
         self.batch.note(notes::open(target), format!("{since} {cause}"));
         self.is_urgent = true;
     }
@@ -415,10 +407,8 @@ impl HistoryWriter {
             self.batch.note(notes::left(&target), "");
         }
         if synced.continues {
-            // What the former process had lost, this one had not.
-            if self.past.take_open(&target).is_some() {
-                self.batch.note(notes::open(&target), "");
-            }
+            // What the former process had lost, this one had not. The changes of that time are still to be recorded.
+            self.made_up.extend(self.past.take_open(&target).map(|_| target.clone()));
         } else if !synced.is_new && !comparing.profile.noise.leaves_out(&kind.gvk) {
             let (began, grace) = *self.began.get_or_insert((synced.at, FIRST_LISTS));
             if was_watched {
@@ -431,9 +421,7 @@ impl HistoryWriter {
         self.is_urgent = true;
         // Last: until here, a start after a crash has to look again.
         self.batch.reached(&*target, position::NOTHING);
-        for watermark in &synced.watermarks {
-            self.watermarks.insert(watermark.name().to_owned(), (watermark.clone(), None));
-        }
+        self.reached.watches(&synced.watermarks);
         self.past.followed(&target);
         Ok(())
     }
