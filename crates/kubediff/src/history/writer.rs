@@ -193,10 +193,10 @@ impl HistoryWriter {
                 Ok(()) => {}
                 Err(error) if error.is_passing() && !inbox.closed_within(Duration::ZERO) => {
                     if waits.is_none() {
-                        let cause = if error.is_full() {
-                            "the disk was full"
-                        } else {
-                            "another program had locked the history"
+                        let cause = match &error {
+                            error if error.is_full() => "the disk was full",
+                            Error::Busy { .. } => "another program had locked the history",
+                            _ => "the database could not be reached",
                         };
                         waits = Some((Timestamp::now(), cause));
                         self.history.trouble.send_replace(Some(error.to_string()));

@@ -281,3 +281,167 @@ async fn k1_a_takeover_loses_nothing_and_records_nothing_twice() {
     .await
     .unwrap();
 }
+
+/// A daemon's way to its API server, which can be cut.
+struct Way {
+    kubeconfig: tempfile::NamedTempFile,
+    relaying: tokio::task::JoinHandle<()>,
+}
+
+impl Way {
+    async fn open(shop: &Shop) -> Self {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let (own, port) = (listener.local_addr().unwrap().port().to_string(), shop.server.url());
+        let port = port.rsplit_once(':').unwrap().1.trim_end_matches('/').to_owned();
+        let kubeconfig = tempfile::NamedTempFile::new().unwrap();
+        let text = std::fs::read_to_string(shop.kubeconfig()).unwrap();
+        std::fs::write(kubeconfig.path(), text.replace(&format!(":{port}"), &format!(":{own}"))).unwrap();
+        let to = format!("127.0.0.1:{port}");
+        let relaying = tokio::spawn(async move {
+            // They end with this task.
+            let mut connections = tokio::task::JoinSet::new();
+            while let Ok((mut from, _)) = listener.accept().await {
+                let to = to.clone();
+                connections.spawn(async move {
+                    let mut to = tokio::net::TcpStream::connect(to).await.unwrap();
+                    drop(tokio::io::copy_bidirectional(&mut from, &mut to).await);
+                });
+            }
+        });
+        Self { kubeconfig, relaying }
+    }
+}
+
+/// All records, as words.
+fn records(place: &Place) -> Vec<String> {
+    let all = Filter { gaps: true, ..Filter::default() };
+    let found = place.reader().records(&all, &Page::oldest(10_000)).unwrap().records;
+    let words = |record| match record {
+        Record::Gap(gap) => format!("gap: {}", gap.reason),
+        Record::Change(change) => {
+            format!("{} {:?} by {:?}", change.object.name, change.verb, change.origin).to_lowercase()
+        }
+        _ => "another".to_owned(),
+    };
+    found.into_iter().map(words).collect()
+}
+
+/// Waits until the log has a record.
+fn until(place: &Place, wanted: &str) -> Vec<String> {
+    let since = Instant::now();
+    loop {
+        let records = records(place);
+        if records.iter().any(|record| record == wanted) {
+            return records;
+        }
+        assert!(since.elapsed() < PATIENCE, "no {wanted:?}: {records:#?}");
+        std::thread::park_timeout(LOOK);
+    }
+}
+
+/// Runs the work on a thread that may block, with requests to a shop.
+async fn at<T: Send + 'static>(
+    shop: &Arc<Shop>,
+    work: impl FnOnce(&dyn Fn(&str, &str)) -> T + Send + 'static,
+) -> T {
+    let (shop, runtime) = (shop.clone(), tokio::runtime::Handle::current());
+    let work = move || {
+        work(&|name, data| {
+            runtime.block_on(async {
+                match data {
+                    "1" => shop.create(name, data).await,
+                    _ => shop.patch(name, data).await,
+                }
+            });
+        })
+    };
+    tokio::task::spawn_blocking(work).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_leader_that_sees_nothing_lends_its_term_and_one_with_another_key_never_leads() {
+    let shop = Arc::new(Shop::open().await);
+    let way = Way::open(&shop).await;
+    let (seeing, blind) = (shop.kubeconfig().to_owned(), way.kubeconfig.path().to_owned());
+    let place = at(&shop, move |write| {
+        let place = Place::new();
+        let config = place.config("key");
+        let leader = Daemon::start("a", &blind, &config);
+        leader.until("configmaps   watched");
+        write("cart", "1");
+        until(&place, "cart added by watch");
+
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kubediff"));
+        command
+            .args(["serve", "-c"])
+            .arg(place.config("other"))
+            .env("KUBECONFIG", &seeing)
+            .env("HOSTNAME", "c");
+        let (notes, status) = Session::program(command).wait();
+        let said = notes.last().unwrap();
+        assert!(said.contains("give both processes the same file as `keyFile`"), "{notes:?}");
+        assert!(!status.success());
+
+        let standby = Daemon::start("b", &seeing, &config);
+        standby.until("would list 0 resources again");
+        (place, leader, standby)
+    })
+    .await;
+    way.relaying.abort();
+    at(&shop, move |write| {
+        let (place, leader, standby) = place;
+        write("cart", "2");
+        // Nobody ends, and nobody's term is over.
+        standby.until("history: ");
+        let records = until(&place, "cart updated by watch");
+        assert_eq!(records, ["cart added by watch", "cart updated by watch"]);
+        drop(leader);
+        let (_, notes, status) = standby.session.end_with("-TERM");
+        assert!(status.success(), "{notes:?}");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_that_went_back_is_noticed_and_has_a_gap() {
+    let shop = Arc::new(Shop::open().await);
+    let kubeconfig = shop.kubeconfig().to_owned();
+    at(&shop, move |write| {
+        let place = Place::new();
+        let leader = Daemon::start("a", &kubeconfig, &place.config("key"));
+        leader.until("configmaps   watched");
+        write("cart", "1");
+        until(&place, "cart added by watch");
+        let (server, database) = (&place.server, &place.database);
+        let alone = |allowed: bool| {
+            let allow = format!("ALTER DATABASE {database} ALLOW_CONNECTIONS {allowed}");
+            let end = format!(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{database}'"
+            );
+            server.sql("postgres", &allow).unwrap();
+            server.sql("postgres", &end).unwrap();
+        };
+        alone(false);
+        let backup = server.copy_database(database).unwrap();
+        alone(true);
+        write("cart", "2");
+        write("pay", "1");
+        until(&place, "pay added by watch");
+        // Somebody restores the backup.
+        alone(false);
+        server.sql("postgres", &format!("ALTER DATABASE {database} RENAME TO lost")).unwrap();
+        server.sql("postgres", &format!("ALTER DATABASE {backup} RENAME TO {database}")).unwrap();
+        write("cart", "3");
+        let records = until(&place, "pay added by restart");
+        let gap = "gap: the database lost acknowledged records";
+        let away = |record: &&String| !record.contains("could not be reached");
+        let records: Vec<&str> = records.iter().filter(away).map(String::as_str).collect();
+        assert_eq!(records, ["cart added by watch", gap, "cart updated by restart", "pay added by restart"]);
+        assert_eq!(place.reader().check().unwrap().problems, [""; 0]);
+        let (_, notes, status) = leader.session.end_with("-TERM");
+        assert!(status.success(), "{notes:?}");
+        let said = "has lost acknowledged records";
+        assert!(notes.iter().any(|note| note.contains(said)), "{notes:?}");
+    })
+    .await;
+}
