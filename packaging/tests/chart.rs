@@ -27,6 +27,14 @@ const CASES: &[(&str, &[&str])] = &[
     ),
     ("no-secrets", &["rbac.secrets=false,rbac.apiGroups[0]=example.com,config.cluster=prod"]),
     ("web", &["web.enabled=true,web.tlsSecret=page,web.port=9443"]),
+    (
+        "two-daemons",
+        &[
+            "replicas=2,keySecret=kubediff-key",
+            "config.history.postgres.url.env=HISTORY_URL",
+            "secretEnv.HISTORY_URL.secret=kubediff-history,secretEnv.HISTORY_URL.key=url",
+        ],
+    ),
     ("in-memory", &["persistence.enabled=false,serviceAccount.create=false,rbac.create=false"]),
     (
         "placed",
@@ -113,6 +121,19 @@ async fn helm_and_a_real_server_accept_it() {
             !["create", "update", "patch", "delete"].iter().any(|verb| rules.contains(verb))
         }));
         assert_eq!(loaded.config.watch.exclude.resources.is_empty(), *name != "no-secrets", "{name}");
+    }
+}
+
+#[test]
+fn two_daemons_need_a_database_and_one_key() {
+    let helm = helm();
+    for (values, said) in [
+        ("replicas=2", "needs `config.history.postgres`"),
+        ("replicas=2,config.history.postgres.url.env=URL", "`keySecret` names a Secret"),
+    ] {
+        let output = Command::new(&helm).args(["template", "kd", CHART, "--set", values]).output().unwrap();
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && error.contains(said), "{values}: {error}");
     }
 }
 

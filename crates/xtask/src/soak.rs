@@ -79,6 +79,12 @@ const STORIES: &[Story] = &[
     },
     Story {
         package: "kubectl-changes",
+        target: Target::Test("watch"),
+        test: "takeover::k11_a_takeover_loses_nothing_and_records_nothing_twice",
+        kind: Kind::Killed,
+    },
+    Story {
+        package: "kubectl-changes",
         target: Target::Test("it"),
         test: "stories::random::batches_and_ends_of_the_process_change_no_story",
         kind: Kind::Killed,

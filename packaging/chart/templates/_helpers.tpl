@@ -37,6 +37,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- $config := deepCopy .Values.config -}}
 {{- if not $config.cluster }}{{ $config = omit $config "cluster" }}{{ end -}}
 {{- $_ := set $config "listen" (printf ":%d" (int .Values.service.port)) -}}
+{{- if .Values.keySecret }}{{ $_ := set $config "keyFile" "/etc/kubediff-key/kubediff.key" }}{{ end -}}
 {{- if .Values.web.enabled -}}
 {{- $tls := dict "certificate" "/etc/kubediff-tls/tls.crt" "key" "/etc/kubediff-tls/tls.key" -}}
 {{- $_ := set $config "web" (dict "listen" (printf ":%d" (int .Values.web.port)) "tls" $tls) -}}

@@ -177,7 +177,7 @@ fn a_batch_whose_answer_is_lost_is_stored_once() {
 }
 
 #[test]
-fn one_process_has_the_term_and_a_late_writer_stores_nothing() {
+fn k11_one_process_has_the_term_and_a_late_writer_stores_nothing() {
     let server = Server::start(Durability::None).unwrap();
     let name = database(&server);
     let location = address(&server.address(&name));

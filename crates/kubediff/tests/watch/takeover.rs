@@ -200,7 +200,7 @@ fn judge(reader: &mut Reader, written: &Written, seed: u64) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn k1_a_takeover_loses_nothing_and_records_nothing_twice() {
+async fn k11_a_takeover_loses_nothing_and_records_nothing_twice() {
     let takeovers: u32 = std::env::var("INFORMER_SOAK").map_or(TAKEOVERS, |times| times.parse().unwrap());
     let seed = fastrand::u64(..);
     println!("seed {seed}, {takeovers} takeovers");

@@ -629,7 +629,7 @@ fn run(seed: u64, rule: Rule) -> Result<(u32, u32), String> {
 }
 
 #[test]
-fn k1_a_takeover_loses_nothing_whatever_fails() {
+fn k11_a_takeover_loses_nothing_whatever_fails() {
     let seeds: u64 = std::env::var("SEEDS").map_or(400, |seeds| seeds.parse().unwrap());
     let first =
         std::env::var("SEED").map_or_else(|_| fastrand::u64(..u64::MAX / 2), |seed| seed.parse().unwrap());
@@ -644,7 +644,7 @@ fn k1_a_takeover_loses_nothing_whatever_fails() {
 }
 
 #[test]
-fn k1_positions_by_the_old_rule_are_found() {
+fn k11_positions_by_the_old_rule_are_found() {
     let found = (0..2_000).find(|seed| run(*seed, Rule::Last).is_err());
     println!("found by seed {found:?}");
     assert!(found.is_some());

@@ -178,7 +178,8 @@ impl HashKey {
         if mode == 0o660 && private_again(&file).is_ok() {
             mode = 0o600;
         }
-        if mode & 0o077 != 0 {
+        // So it mounts a Secret there: nobody can change its files, and the group is the pod's.
+        if mode & 0o077 != 0 && !(mode == 0o440 && is_of_root(&file).map_err(failed)?) {
             return Err(KeyFileError::Exposed { path: path.to_owned(), mode });
         }
         let mut text = String::new();
@@ -285,6 +286,17 @@ fn private_again(_: &File) -> io::Result<()> {
 fn mode(file: &File) -> io::Result<u32> {
     use std::os::unix::fs::PermissionsExt as _;
     Ok(file.metadata()?.permissions().mode() & 0o777)
+}
+
+#[cfg(unix)]
+fn is_of_root(file: &File) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt as _;
+    Ok(file.metadata()?.uid() == 0)
+}
+
+#[cfg(not(unix))]
+fn is_of_root(_: &File) -> io::Result<bool> {
+    Ok(false)
 }
 
 #[cfg(not(unix))]
