@@ -17,7 +17,7 @@ mod scrubbing;
 mod term;
 
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use informer::{Catalog, SharedInformerFactory};
@@ -257,6 +257,20 @@ async fn serve(
         None => None,
     };
     let stop = CancellationToken::new();
+    let _stops = stop.clone().drop_guard();
+    let memory = watch::Sender::default();
+    let remembered = memory.subscribe();
+    let caches: Arc<OnceLock<SharedHistory>> = Arc::default();
+    let give_up = {
+        let (cool, caches) = (follow.cool(), caches.clone());
+        move || {
+            cool();
+            if let Some(Err(error)) = caches.get().map(|history| history.lock().give_up_caches()) {
+                say(&error.to_string());
+            }
+        }
+    };
+    let remembering = tokio::spawn(memory::run(args.memory_limit, give_up, memory, stop.clone()));
     let (history, took_over) = match opened {
         Ok(history) => (history, false),
         Err(kubediff_history::Error::Held { holder, .. }) if location.file().is_none() => {
@@ -279,6 +293,7 @@ async fn serve(
         }
         Err(error) => return Err(error.into()),
     };
+    caches.get_or_init(|| history.clone());
     let now = Timestamp::now();
     let why = if took_over { term::TAKEN_OVER } else { &begins.why };
     let secrets = profile.secrets.clone();
@@ -293,7 +308,6 @@ async fn serve(
     let mut deliveries =
         Deliveries::start(&loaded, &history, &routes, &secrets, &follow.learnt(), &identity)?;
     let session = Arc::new(Mutex::new(Session::default()));
-    let memory = watch::Sender::default();
     let mut consumer = Consumer {
         screen: None,
         recorder: Some(recorder),
@@ -311,7 +325,7 @@ async fn serve(
         newest: history.newest(),
         decided: history.decided(),
         trouble: history.trouble(),
-        memory: memory.subscribe(),
+        memory: remembered,
         location,
         sinks: deliveries.statuses(),
         page: page.as_ref().map(web::Listener::answered),
@@ -323,14 +337,6 @@ async fn serve(
     let follows = CancellationToken::new();
     let scrubbing = scrubbing::run(history.clone(), file, hidden, done.clone(), follows.clone());
     let scrubbing = tokio::spawn(scrubbing);
-    let (cool, caches) = (follow.cool(), history.clone());
-    let give_up = move || {
-        cool();
-        if let Err(error) = caches.lock().give_up_caches() {
-            say(&error.to_string());
-        }
-    };
-    let remembering = tokio::spawn(memory::run(args.memory_limit, give_up, memory, stop.clone()));
     let folding = tokio::spawn(folding::run(history.clone(), stop.clone()));
     let lending = tokio::spawn(term::lend(history.clone(), follow.standing(), stop.clone()));
     let retaining = tokio::spawn(retention::run(history.clone(), config.history.limits(), stop.clone()));

@@ -203,6 +203,50 @@ fn k11_one_process_has_the_term_and_a_late_writer_stores_nothing() {
 }
 
 #[test]
+fn k11_a_standby_has_the_term_before_the_process_that_had_it() {
+    let server = Server::start(Durability::None).unwrap();
+    let name = database(&server);
+    let location = address(&server.address(&name));
+    let returning = |holder: &str| Settings { returns: true, ..settings(holder) };
+    let mut first = History::at(&location, &cluster(), &returning("first")).unwrap();
+    first.commit(&batch(1..=5)).unwrap();
+    assert!(!first.is_awaited());
+    let mut standby = Standby::at(&location, &cluster(), &settings("second")).unwrap();
+    assert!(standby.claim().unwrap().is_none());
+    assert_eq!(standby.register().unwrap().as_deref(), Some("first"));
+    assert!(first.is_awaited());
+    assert_eq!(standby.reader().last().unwrap().map(|(last, _)| last), Some(Number(5)));
+    drop(first);
+    let refused = History::at(&location, &cluster(), &returning("first")).unwrap_err();
+    assert!(matches!(refused, Error::Held { .. }), "{refused}");
+    let mut second = standby.claim().unwrap().unwrap();
+    second.commit(&batch(6..=7)).unwrap();
+
+    // It sees nothing any more, and writes until another process has the term.
+    let mut third = Standby::at(&location, &cluster(), &settings("third")).unwrap();
+    third.register().unwrap();
+    assert!(third.claim().unwrap().is_none());
+    second.hold(false);
+    second.commit(&batch(8..=8)).unwrap();
+    let begun = std::time::Instant::now();
+    let mut third = loop {
+        if let Some(history) = third.claim().unwrap() {
+            break history;
+        }
+        assert!(begun.elapsed() < std::time::Duration::from_secs(60), "nobody lends the term");
+        thread::park_timeout(std::time::Duration::from_millis(50));
+    };
+    assert!(matches!(second.commit(&batch(9..=9)), Err(Error::Fenced { .. })));
+    third.commit(&batch(9..=9)).unwrap();
+    is_whole(&mut third.reader().unwrap(), 9, "after two takeovers");
+    // Somebody restores a backup that has not the last record.
+    server.sql(&name, "UPDATE kubediff.meta SET value = 9 WHERE name = 'next'").unwrap();
+    server.sql(&name, "DELETE FROM kubediff.versions WHERE number = 9").unwrap();
+    let gone = third.commit(&batch(10..=10)).unwrap_err();
+    assert!(matches!(gone, Error::WentBack { .. }) && gone.ends_the_term(), "{gone}");
+}
+
+#[test]
 fn a_role_neither_sees_nor_changes_the_log_of_another_one() {
     let server = Server::start(Durability::None).unwrap();
     let name = database(&server);

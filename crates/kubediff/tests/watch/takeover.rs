@@ -196,7 +196,6 @@ fn judge(reader: &mut Reader, written: &Written, seed: u64) {
         assert_eq!(found.versions.get(uid), Some(versions), "seed {seed}: {uid}");
     }
     assert_eq!(found.versions.len(), written.versions.len(), "seed {seed}");
-    println!("{count} records");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -180,7 +180,6 @@ impl World {
             true => drop(self.there.remove(&place)),
             false => drop(self.there.insert(place, version)),
         }
-        self.trace(("write", place, version, is_gone));
         self.log.push(Event { at: self.now, place, version, object, is_gone });
     }
 
@@ -212,7 +211,6 @@ impl World {
     /// A process begins, and stands by if another one may record.
     fn start(&mut self, which: usize) {
         let bound = self.random.usize(1_000..12_000);
-        self.trace(("start", which));
         let follows = (0..2).map(|resource| followed(resource, 0)).collect();
         let mut process = Process { inbox: Inbox::new(bound), follows, leads: None };
         match self.processes.iter().all(Option::is_none) {
@@ -244,9 +242,8 @@ impl World {
         if process.leads.is_none() && process.follows.iter().any(|followed| followed.lost.is_none()) {
             process.leads = Some(self.leader());
             let whole = process.inbox.lead(&self.store.recorded());
-            self.trace(("lead", which, &whole));
-            for resource in 0..2 {
-                match whole.contains(RESOURCES[resource]) {
+            for (resource, name) in RESOURCES.iter().enumerate() {
+                match whole.contains(*name) {
                     true => self.went_on += 1,
                     false => {
                         self.again += 1;
@@ -384,17 +381,6 @@ impl World {
         if leader.token != self.token || leader.before != self.store.changes.len() {
             return false;
         }
-        if std::env::var("TRACE").is_ok() {
-            let new = leader.next.changes[leader.before..].iter().map(|it| (it.0, it.1, it.2, it.3, it.4));
-            println!(
-                "{} commit {:?} {:?} until {:?} gaps {:?}",
-                self.now,
-                new.collect::<Vec<_>>(),
-                leader.next.positions,
-                leader.next.watched_until,
-                leader.next.gaps
-            );
-        }
         self.store = leader.next.clone();
         leader.before = self.store.changes.len();
         true
@@ -421,19 +407,15 @@ impl World {
             36 if self.one_in(10) => self.lose(&mut process, resource),
             37 | 38 => self.come_back(&mut process, resource),
             // The commit of a process that dies may have been stored.
-            39 if self.one_in(6) => lives = self.one_in(2) && !self.commit(&mut process),
+            39 if self.one_in(6) => {
+                lives = false;
+                if self.one_in(2) {
+                    self.commit(&mut process);
+                }
+            }
             _ => {}
         }
-        if !lives {
-            self.trace(("dies", which));
-        }
         self.processes[which] = Some(process).filter(|_| lives);
-    }
-
-    fn trace(&self, what: impl std::fmt::Debug) {
-        if std::env::var("TRACE").is_ok() {
-            println!("{} {what:?}", self.now);
-        }
     }
 
     fn run(&mut self) -> Result<(), String> {
@@ -514,7 +496,7 @@ impl World {
                 }
                 // A list knows no version of a deletion.
                 let is_it = |event: &&Event| if *is_gone { event.is_gone } else { event.version == *to };
-                let Some(next) = events.iter().position(|event| is_it(&event)) else {
+                let Some(next) = events.iter().position(is_it) else {
                     return Err(format!("{place:?}: a record of {to}, which never was"));
                 };
                 let missing = next + 1 - at != *steps as usize;
@@ -574,7 +556,7 @@ impl Leader {
             InboxItem::Alive(at) => {
                 self.next.watched_until = Some(at);
                 let made_up = std::mem::take(&mut self.made_up);
-                made_up.into_iter().for_each(|resource| drop(self.next.lost.remove(&resource)));
+                self.next.lost.retain(|resource, _| !made_up.contains(resource));
             }
             InboxItem::Resources(_) | InboxItem::Asked(_) => {}
         }
