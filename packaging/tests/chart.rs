@@ -131,7 +131,9 @@ fn two_daemons_need_a_database_and_one_key() {
         ("replicas=2", "needs `config.history.postgres`"),
         ("replicas=2,config.history.postgres.url.env=URL", "`keySecret` names a Secret"),
     ] {
-        let output = Command::new(&helm).args(["template", "kd", CHART, "--set", values]).output().unwrap();
+        let release = format!("v{}", control_plane::release().unwrap());
+        let arguments = ["template", "kd", CHART, "--kube-version", &release, "--set", values];
+        let output = Command::new(&helm).args(arguments).output().unwrap();
         let error = String::from_utf8_lossy(&output.stderr);
         assert!(!output.status.success() && error.contains(said), "{values}: {error}");
     }
