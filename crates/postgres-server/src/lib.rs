@@ -186,6 +186,11 @@ impl Server {
         if let Some(running) = self.running.take() {
             running.end("q")?;
         }
+        // What a killed server leaves behind ends by itself, and until then no other one starts.
+        let since = Instant::now();
+        while self.is_used() && since.elapsed() < START {
+            thread::sleep(Duration::from_millis(20));
+        }
         let port = self.port.to_string();
         let mut settings = vec![
             format!("unix_socket_directories={}", self.folder.path().display()),
@@ -224,6 +229,15 @@ impl Server {
                 Err(_) => thread::sleep(Duration::from_millis(20)),
             }
         }
+    }
+
+    /// Whether a process of the server is left (Linux): they work in its folder.
+    fn is_used(&self) -> bool {
+        let data = self.data();
+        let processes = Path::new("/proc").read_dir().into_iter().flatten().flatten();
+        processes
+            .map(|process| process.path().join("cwd"))
+            .any(|folder| folder.read_link().is_ok_and(|it| it == data))
     }
 
     fn data(&self) -> PathBuf {

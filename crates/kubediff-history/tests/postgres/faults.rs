@@ -13,12 +13,12 @@ use serde_json::json;
 
 use crate::world::{at, body, change, changed, cluster, object, observation};
 
-fn address(text: &str) -> Location {
+pub(crate) fn address(text: &str) -> Location {
     Location::parse(text).unwrap()
 }
 
 /// A database with tables.
-fn database(server: &Server) -> String {
+pub(crate) fn database(server: &Server) -> String {
     let name = server.create_database().unwrap();
     let Location::Database(address) = address(&server.address(&name)) else { panic!("no address") };
     assert!(migrate_database(&address).unwrap(), "the tables are made");
@@ -26,7 +26,7 @@ fn database(server: &Server) -> String {
     name
 }
 
-fn settings(holder: &str) -> Settings {
+pub(crate) fn settings(holder: &str) -> Settings {
     Settings { holder: Some(holder.to_owned()), ..Settings::default() }
 }
 
