@@ -7,6 +7,7 @@
 //! # Ok::<(), postgres_server::Error>(())
 //! ```
 
+use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Output, Stdio};
@@ -88,9 +89,7 @@ impl Server {
         let port = free_port();
         let mut server =
             Self { folder, programs, port, durability, running: None, databases: AtomicU32::new(0) };
-        if is_root() {
-            server.run(Command::new("chown").arg("postgres").arg(server.folder.path()))?;
-        }
+        server.own(server.folder.path())?;
         let initdb = ["-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C", "--no-sync", "-D"];
         server.run(server.command("initdb").args(initdb).arg(server.data()))?;
         server.restart()?;
@@ -164,6 +163,33 @@ impl Server {
     pub fn require_passwords(&self) -> Result<(), Error> {
         let rules = "host all postgres 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 scram-sha-256\n";
         std::fs::write(self.data().join("pg_hba.conf"), rules).map_err(io("write the rules for logins"))?;
+        self.sql("postgres", "SELECT pg_reload_conf()").map(drop)
+    }
+
+    /// From now on, it also speaks TLS, with this certificate and key in PEM.
+    ///
+    /// # Errors
+    ///
+    /// When the server refuses.
+    pub fn speak_tls(&self, certificate: &str, key: &str) -> Result<(), Error> {
+        for (name, text) in [("server.crt", certificate), ("server.key", key)] {
+            let file = self.data().join(name);
+            std::fs::write(&file, text).map_err(io("write a certificate"))?;
+            self.own(&file)?;
+            self.run(Command::new("chmod").arg("600").arg(file))?;
+        }
+        self.configure("ssl = on")
+    }
+
+    /// From now on, these settings hold, a line each; those that need it from the next start on.
+    ///
+    /// # Errors
+    ///
+    /// When the server refuses.
+    pub fn configure(&self, settings: &str) -> Result<(), Error> {
+        let file = self.data().join("postgresql.conf");
+        let mut file = File::options().append(true).open(file).map_err(io("open the settings"))?;
+        writeln!(file, "{settings}").map_err(io("write the settings"))?;
         self.sql("postgres", "SELECT pg_reload_conf()").map(drop)
     }
 
@@ -242,6 +268,14 @@ impl Server {
 
     fn data(&self) -> PathBuf {
         self.folder.path().join("data")
+    }
+
+    /// Gives a file to the user that the server acts as.
+    fn own(&self, file: &Path) -> Result<(), Error> {
+        if is_root() {
+            self.run(Command::new("chown").arg("postgres").arg(file))?;
+        }
+        Ok(())
     }
 
     /// A program of PostgreSQL, which refuses to act as root.

@@ -19,5 +19,6 @@ mod sight;
 mod store;
 #[path = "../it/stories.rs"]
 mod stories;
+mod tls;
 #[path = "../it/world.rs"]
 mod world;
