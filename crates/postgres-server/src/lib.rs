@@ -84,14 +84,30 @@ impl Server {
     ///
     /// When PostgreSQL is not installed, or does not start.
     pub fn start(durability: Durability) -> Result<Self, Error> {
+        Self::start_in(&std::env::temp_dir(), None, durability)
+    }
+
+    /// The same, with its files in this folder, and its write-ahead log in another one.
+    ///
+    /// # Errors
+    ///
+    /// When PostgreSQL is not installed, or does not start.
+    pub fn start_in(folder: &Path, log: Option<&Path>, durability: Durability) -> Result<Self, Error> {
         let programs = programs()?;
-        let folder = tempfile::Builder::new().prefix("postgres-").tempdir().map_err(io("make a folder"))?;
+        let folder = tempfile::Builder::new().prefix("postgres-").tempdir_in(folder);
+        let folder = folder.map_err(io("make a folder"))?;
         let port = free_port();
         let mut server =
             Self { folder, programs, port, durability, running: None, databases: AtomicU32::new(0) };
         server.own(server.folder.path())?;
         let initdb = ["-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C", "--no-sync", "-D"];
-        server.run(server.command("initdb").args(initdb).arg(server.data()))?;
+        let mut make = server.command("initdb");
+        make.args(initdb).arg(server.data());
+        if let Some(log) = log {
+            server.own(log)?;
+            make.arg("--waldir").arg(log.join("log"));
+        }
+        server.run(&mut make)?;
         server.restart()?;
         Ok(server)
     }

@@ -6,6 +6,7 @@ mod archive;
 #[path = "../it/events.rs"]
 mod events;
 mod faults;
+mod full;
 #[path = "../it/model.rs"]
 mod model;
 #[path = "../it/questions.rs"]
