@@ -7,6 +7,8 @@
 //! # Ok::<(), postgres_server::Error>(())
 //! ```
 
+mod network;
+
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -17,6 +19,8 @@ use std::time::{Duration, Instant};
 
 use control_plane::free_port;
 use tempfile::TempDir;
+
+pub use network::Network;
 
 /// A start takes no longer than this.
 const START: Duration = Duration::from_secs(60);
@@ -93,13 +97,7 @@ impl Server {
     ///
     /// When PostgreSQL is not installed, or does not start.
     pub fn start_in(folder: &Path, log: Option<&Path>, durability: Durability) -> Result<Self, Error> {
-        let programs = programs()?;
-        let folder = tempfile::Builder::new().prefix("postgres-").tempdir_in(folder);
-        let folder = folder.map_err(io("make a folder"))?;
-        let port = free_port();
-        let mut server =
-            Self { folder, programs, port, durability, running: None, databases: AtomicU32::new(0) };
-        server.own(server.folder.path())?;
+        let mut server = Self::without_files(folder, durability)?;
         let initdb = ["-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C", "--no-sync", "-D"];
         let mut make = server.command("initdb");
         make.args(initdb).arg(server.data());
@@ -110,6 +108,42 @@ impl Server {
         server.run(&mut make)?;
         server.restart()?;
         Ok(server)
+    }
+
+    fn without_files(folder: &Path, durability: Durability) -> Result<Self, Error> {
+        let programs = programs()?;
+        let folder = tempfile::Builder::new().prefix("postgres-").tempdir_in(folder);
+        let folder = folder.map_err(io("make a folder"))?;
+        let port = free_port();
+        let server = Self { folder, programs, port, durability, running: None, databases: AtomicU32::new(0) };
+        server.own(server.folder.path())?;
+        Ok(server)
+    }
+
+    /// A copy of it that follows it, and from now on has what it answers for.
+    ///
+    /// # Errors
+    ///
+    /// When the copy fails, or does not start.
+    pub fn standby(&self) -> Result<Self, Error> {
+        let mut standby = Self::without_files(&std::env::temp_dir(), self.durability)?;
+        let of = format!("host=127.0.0.1 port={} user=postgres", self.port);
+        let how = ["--checkpoint=fast", "--write-recovery-conf", "--no-sync", "-d", &of, "-D"];
+        standby.run(standby.command("pg_basebackup").args(how).arg(standby.data()))?;
+        standby.restart()?;
+        self.configure("synchronous_standby_names = '*'")?;
+        let is_there = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'";
+        self.until(|| Ok(self.sql("postgres", is_there)? == "1"))?;
+        Ok(standby)
+    }
+
+    /// A standby becomes a server of its own.
+    ///
+    /// # Errors
+    ///
+    /// When it is none.
+    pub fn promote(&self) -> Result<(), Error> {
+        self.sql("postgres", "SELECT pg_promote()").map(drop)
     }
 
     /// The address of a database.
@@ -229,10 +263,7 @@ impl Server {
             running.end("q")?;
         }
         // What a killed server leaves behind ends by itself, and until then no other one starts.
-        let since = Instant::now();
-        while self.is_used() && since.elapsed() < START {
-            thread::sleep(Duration::from_millis(20));
-        }
+        self.until(|| Ok(!self.is_used()))?;
         let port = self.port.to_string();
         let mut settings = vec![
             format!("unix_socket_directories={}", self.folder.path().display()),
@@ -259,16 +290,21 @@ impl Server {
         let mut shell = command.spawn().map_err(io("start the server"))?;
         let input = shell.stdin.take();
         self.running = Some(Running { shell, input });
-        self.wait()
+        self.until(|| self.sql("postgres", "SELECT 1").map(|_| true))
     }
 
-    fn wait(&self) -> Result<(), Error> {
+    /// Waits until something is so.
+    fn until(&self, is_it: impl Fn() -> Result<bool, Error>) -> Result<(), Error> {
         let since = Instant::now();
         loop {
-            match self.sql("postgres", "SELECT 1") {
-                Ok(_) => return Ok(()),
+            match is_it() {
+                Ok(true) => return Ok(()),
                 Err(error) if since.elapsed() > START => return Err(error),
-                Err(_) => thread::sleep(Duration::from_millis(20)),
+                Ok(false) if since.elapsed() > START => {
+                    let source = io::ErrorKind::TimedOut.into();
+                    return Err(Error::Io { doing: "wait for the server", source });
+                }
+                _ => thread::sleep(Duration::from_millis(20)),
             }
         }
     }

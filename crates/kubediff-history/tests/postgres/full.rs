@@ -82,7 +82,11 @@ fn a_full_disk_loses_nothing_and_is_waited_out() {
             assert!(error.is_full() && error.to_string().contains("the disk is full"), "{error}");
             // It goes on failing, and what is there is read.
             assert!(history.commit(&batch(next..=next + 19)).unwrap_err().is_full());
-            assert_eq!(history.reader().unwrap().check().unwrap().problems, [""; 0], "while the disk is full");
+            assert_eq!(
+                history.reader().unwrap().check().unwrap().problems,
+                [""; 0],
+                "while the disk is full"
+            );
         }
         disk.empty();
         if log.is_none() {

@@ -9,6 +9,7 @@ mod faults;
 mod full;
 #[path = "../it/model.rs"]
 mod model;
+mod network;
 #[path = "../it/questions.rs"]
 mod questions;
 #[path = "../it/random.rs"]
