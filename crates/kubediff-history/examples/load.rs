@@ -1,8 +1,13 @@
 //! How fast a history takes versions of pods while two readers read it, and how large it becomes.
 //!
-//!     cargo run --release -p kubectl-changes-history --features postgres --example load -- [SECONDS] [FOLDER | postgres]
+//!     cargo run --release -p kubectl-changes-history --features postgres --example load -- [SECONDS] [FOLDER | postgres [MEASURE NUMBER]]
 //!
-//! `postgres` starts a PostgreSQL on this machine, which writes to the disk before it answers, as SQLite does.
+//! `postgres` starts a PostgreSQL on this machine, which writes to the disk before it answers, as SQLite does. Its measures:
+//!
+//!     logs 4             that many histories are written at once
+//!     writers 100        that many daemons with 10 changes a second each: how long their commits take
+//!     questions 2000000  the newest 50 of a namespace, a path and an object among so many changes, and the bytes of each, also in a file
+//!     retention 200000   so many changes of an old day are removed: how long writers wait
 
 #![allow(clippy::print_stdout, reason = "it is a program")]
 
@@ -26,7 +31,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let time = Duration::from_secs(seconds);
     let place = arguments.next();
     if place.as_deref() == Some("postgres") {
-        return in_postgres(time);
+        let measure = arguments.next();
+        let number = arguments.next().map_or(Ok(0), |text| text.parse())?;
+        return in_postgres(time, measure.as_deref(), number);
     }
     let folder = place.map_or_else(std::env::temp_dir, Into::into);
     let path = folder.join(format!("history-load-{}.db", std::process::id()));
@@ -41,18 +48,221 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 #[cfg(feature = "postgres")]
-fn in_postgres(time: Duration) -> Result<(), Box<dyn Error>> {
+fn in_postgres(time: Duration, measure: Option<&str>, number: usize) -> Result<(), Box<dyn Error>> {
     let server = postgres_server::Server::start(postgres_server::Durability::Full)?;
-    let location = Location::parse(&server.address(&server.create_database()?))?;
+    let database = server.create_database()?;
+    let location = Location::parse(&server.address(&database))?;
     if let Location::Database(address) = &location {
         migrate_database(address)?;
     }
-    load(&location, time)
+    match measure {
+        None => load(&location, time),
+        Some("logs") => logs(&location, time, number),
+        Some("writers") => writers(&location, time, number),
+        Some("questions") => {
+            let file = std::env::temp_dir().join(format!("history-load-{}.db", std::process::id()));
+            let size = questions(&Location::File(file.clone()), number, || Ok(Reader::bytes(&file)));
+            std::fs::remove_file(&file)?;
+            println!("a change in a file: {} bytes", size? / number as u64);
+            let sql = format!("SELECT pg_database_size('{database}')");
+            let size = questions(&location, number, || Ok(server.sql(&database, &sql)?.parse()?))?;
+            println!("a change in PostgreSQL, tables and indexes: {} bytes", size / number as u64);
+            Ok(())
+        }
+        Some("retention") => retention(&location, number, |sql| Ok(server.sql(&database, sql).map(drop)?)),
+        Some(other) => Err(format!("{other} is no measure").into()),
+    }
 }
 
 #[cfg(not(feature = "postgres"))]
-fn in_postgres(_: Duration) -> Result<(), Box<dyn Error>> {
+fn in_postgres(_: Duration, _: Option<&str>, _: usize) -> Result<(), Box<dyn Error>> {
     Err("this needs `--features postgres`".into())
+}
+
+/// The history of one of several clusters.
+#[cfg(feature = "postgres")]
+fn history_of(place: &Location, which: usize) -> Result<History, kubediff_history::Error> {
+    let name = format!("load-{which}");
+    History::at(place, &Cluster { uid: name.clone(), name: Some(name) }, &Settings::default())
+}
+
+/// The next changes of the prepared ones.
+#[cfg(feature = "postgres")]
+fn next_batch(prepared: &[Vec<Observation>], written: &mut usize, count: usize) -> Batch {
+    let mut batch = Batch::default();
+    for _ in 0..count {
+        let of = prepared
+            .get(*written % prepared.len())
+            .and_then(|pod| pod.get(*written / prepared.len() % VERSIONS));
+        of.into_iter().for_each(|of| batch.observe(of.clone()));
+        *written += 1;
+    }
+    batch.reached("pods", written.to_string());
+    batch
+}
+
+#[cfg(feature = "postgres")]
+fn logs(place: &Location, time: Duration, count: usize) -> Result<(), Box<dyn Error>> {
+    let prepared = prepare();
+    let all = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        let write = |which| {
+            let (prepared, all) = (&prepared, &all);
+            scope.spawn(move || -> Result<(), kubediff_history::Error> {
+                let (mut history, mut written, started) = (history_of(place, which)?, 0, Instant::now());
+                while started.elapsed() < time {
+                    history.commit(&next_batch(prepared, &mut written, BATCH))?;
+                    all.fetch_add(BATCH as u64, Ordering::Relaxed);
+                }
+                Ok(())
+            })
+        };
+        let threads: Vec<_> = (0..count).map(write).collect();
+        threads.into_iter().try_for_each(|thread| Ok(thread.join().map_err(|_| "a writer panicked")??))
+    })
+    .map_err(|error: Box<dyn Error>| error)?;
+    println!("{count} logs: {:.0} versions/s in sum", all.into_inner() as f64 / time.as_secs_f64());
+    Ok(())
+}
+
+#[cfg(feature = "postgres")]
+fn writers(place: &Location, time: Duration, count: usize) -> Result<(), Box<dyn Error>> {
+    /// A daemon commits that often.
+    const PACE: Duration = Duration::from_millis(200);
+    let prepared: Vec<_> = prepare().into_iter().take(20).collect();
+    let took = std::sync::Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        let write = |which: usize| {
+            let (prepared, took) = (&prepared, &took);
+            scope.spawn(move || -> Result<(), kubediff_history::Error> {
+                let mut history = history_of(place, which)?;
+                let (mut written, started, mut mine) = (0, Instant::now(), Vec::new());
+                let mut next = PACE * u32::try_from(which % 100).unwrap_or_default() / 100;
+                while next < time {
+                    std::thread::sleep(next.saturating_sub(started.elapsed()));
+                    let begun = Instant::now();
+                    history.commit(&next_batch(prepared, &mut written, 2))?;
+                    // The first ones wait for the connections of all.
+                    if next > Duration::from_secs(3) {
+                        mine.push(begun.elapsed());
+                    }
+                    next = (next + PACE).max(started.elapsed().saturating_sub(PACE));
+                }
+                took.lock().map(|mut took| took.append(&mut mine)).unwrap_or_default();
+                Ok(())
+            })
+        };
+        let threads: Vec<_> = (0..count).map(write).collect();
+        threads.into_iter().try_for_each(|thread| Ok(thread.join().map_err(|_| "a writer panicked")??))
+    })
+    .map_err(|error: Box<dyn Error>| error)?;
+    let took = took.into_inner().unwrap_or_default();
+    println!("{count} writers with 10 changes/s each, {} commits: {}", took.len(), spread(took));
+    Ok(())
+}
+
+/// How long something took.
+#[cfg(feature = "postgres")]
+fn spread(mut took: Vec<Duration>) -> String {
+    took.sort_unstable();
+    let part = |part: usize| took.get((took.len() * part / 1_000).min(took.len().saturating_sub(1)));
+    let part = |of| part(of).copied().unwrap_or_default().as_secs_f64() * 1_000.0;
+    format!("p50 {:.1} ms, p99 {:.1} ms, longest {:.1} ms", part(500), part(990), part(1_000))
+}
+
+/// Fills a history, asks it, and returns its size.
+#[cfg(feature = "postgres")]
+fn questions(
+    place: &Location,
+    count: usize,
+    size: impl FnOnce() -> Result<u64, Box<dyn Error>>,
+) -> Result<u64, Box<dyn Error>> {
+    let (mut history, prepared, mut written) = (history_of(place, 0)?, prepare(), 0);
+    let started = Instant::now();
+    while written < count {
+        history.commit(&next_batch(&prepared, &mut written, BATCH))?;
+    }
+    println!("{written} changes in {:.0} s", started.elapsed().as_secs_f64());
+    let mut reader = history.reader()?;
+    let mut random = Rng::with_seed(7);
+    for what in ["namespace", "path", "object"] {
+        let mut took = Vec::new();
+        for _ in 0..50 {
+            let (mut filter, pod) = (Filter::default(), random.usize(..PODS));
+            match what {
+                "namespace" => filter.scope.namespaces = vec![namespace(pod)],
+                "path" => filter.paths = vec!["status.containerStatuses".to_owned()],
+                _ => filter.scope.uid = Some(uid(pod)),
+            }
+            let begun = Instant::now();
+            let found = reader.records(&filter, &Page::newest(50))?.records.len();
+            took.push(begun.elapsed());
+            assert_eq!(found, 50.min(count / PODS), "of a {what}");
+        }
+        println!("the newest 50 of a {what}: {}", spread(took));
+    }
+    drop(history);
+    size()
+}
+
+#[cfg(feature = "postgres")]
+fn retention(
+    place: &Location,
+    count: usize,
+    sql: impl Fn(&str) -> Result<(), Box<dyn Error>>,
+) -> Result<(), Box<dyn Error>> {
+    let (mut history, prepared, mut written) = (history_of(place, 0)?, prepare(), 0);
+    while written < count {
+        history.commit(&next_batch(&prepared, &mut written, BATCH))?;
+    }
+    drop(history);
+    sql("SELECT kubediff.prepare_days(current_date - 4); UPDATE kubediff.versions SET day = day - 4;
+         UPDATE kubediff.contents SET day = day - 4; UPDATE kubediff.days SET day = day - 4")?;
+    let mut history = history_of(place, 0)?;
+    history.commit(&next_batch(&prepared, &mut written, BATCH))?;
+    let ended = AtomicBool::new(false);
+    let (steps, own, others) = std::thread::scope(|scope| -> Result<_, Box<dyn Error>> {
+        let other = scope.spawn(|| -> Result<_, kubediff_history::Error> {
+            let (mut history, mut written, mut took) = (history_of(place, 1)?, 0, Vec::new());
+            while !ended.load(Ordering::Relaxed) {
+                let begun = Instant::now();
+                history.commit(&next_batch(&prepared, &mut written, 10))?;
+                took.push(begun.elapsed());
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            Ok(took)
+        });
+        let kept = Retention { count: Some(BATCH as u64), ..Retention::default() };
+        let (mut steps, mut own) = (Vec::new(), Vec::new());
+        loop {
+            let plan = history.reader()?.plan(&kept, Timestamp::now())?;
+            let mut more = true;
+            while more {
+                // A daemon commits between two steps.
+                let begun = Instant::now();
+                more = history.retain(&plan)?.more;
+                steps.push(begun.elapsed());
+                let begun = Instant::now();
+                history.commit(&next_batch(&prepared, &mut written, 1))?;
+                own.push(begun.elapsed());
+            }
+            if !plan.leaves_some() {
+                break;
+            }
+        }
+        ended.store(true, Ordering::Relaxed);
+        Ok((steps, own, other.join().map_err(|_| "a writer panicked")??))
+    })?;
+    println!(
+        "{count} changes removed in {} steps, each of which the writer of the log waits for: {}",
+        steps.len(),
+        spread(steps)
+    );
+    println!("its commits in between: {}", spread(own));
+    println!("commits of another log meanwhile: {}", spread(others));
+    sql(
+        "DO $$ BEGIN IF EXISTS (SELECT FROM kubediff.days WHERE day < current_date) THEN RAISE 'the day is there'; END IF; END $$",
+    )
 }
 
 fn load(place: &Location, time: Duration) -> Result<(), Box<dyn Error>> {

@@ -138,6 +138,18 @@ pub enum Error {
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// The certificate of the database is not one of this server by a trusted authority.
+    #[error(
+        "the history {place} has a certificate that is not trusted; name the server as its certificate does, and an authority of your own with \
+         `sslrootcert=FILE`"
+    )]
+    Untrusted {
+        /// The history.
+        place: Place,
+        /// Why.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// The database refuses this login.
     #[error(
         "the history {place} refuses this login; look at its password, and at its roles (`GRANT kubediff_writer TO ...`)"
@@ -244,9 +256,10 @@ impl Error {
         matches!(self, Self::Fenced { .. } | Self::WentBack { .. })
     }
 
-    /// Whether the same may succeed later: there was no room, another program has the file, or a database is away, or has another password
-    /// for now.
+    /// Whether the same may succeed later: there was no room, another program has the file, or a database is away, or has another password or
+    /// certificate for now.
     pub fn is_passing(&self) -> bool {
-        self.is_full() || matches!(self, Self::Busy { .. } | Self::Unreachable { .. } | Self::Denied { .. })
+        let is_away = matches!(self, Self::Unreachable { .. } | Self::Untrusted { .. } | Self::Denied { .. });
+        self.is_full() || is_away || matches!(self, Self::Busy { .. })
     }
 }

@@ -1,6 +1,7 @@
 //! Histories in PostgreSQL: of any number of clusters in one database.
 
 mod address;
+pub(crate) mod archive;
 pub(crate) mod link;
 mod rows;
 mod schema;

@@ -1,5 +1,8 @@
 //! Reads a history.
 
+#[cfg(feature = "postgres")]
+mod archive;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::ops::{ControlFlow, Range, RangeInclusive};
@@ -541,9 +544,7 @@ impl Reader {
     /// When the new file exists, or cannot be written.
     pub fn back_up(&mut self, to: impl AsRef<Path>) -> Result<(), Error> {
         let to = to.as_ref();
-        if to.exists() {
-            return Err(Error::Io { place: to.into(), source: "the file exists already".into() });
-        }
+        schema::is_absent(to)?;
         match &self.session {
             Session::File { connection, .. } => {
                 schema::back_up(connection, to, &mut |_| {}).map_err(|error| Fault::from(error).at(to))

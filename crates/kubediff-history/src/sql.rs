@@ -10,7 +10,7 @@ pub(crate) mod detail;
 pub(crate) mod fault;
 pub(crate) mod links;
 pub(crate) mod names;
-mod noise;
+pub(crate) mod noise;
 pub(crate) mod packing;
 pub(crate) mod read;
 pub(crate) mod recent;

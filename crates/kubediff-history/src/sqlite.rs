@@ -1,5 +1,7 @@
 //! The history in a file of SQLite.
 
+#[cfg(feature = "postgres")]
+pub(crate) mod copied;
 mod file;
 pub(crate) mod schema;
 pub(crate) mod write;

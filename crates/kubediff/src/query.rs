@@ -1,6 +1,7 @@
 //! Questions to a history: `log`, `show`, `diff`, `blame`, `get`, `history`. Each reads a file and ends, or asks a daemon in a
 //! cluster to do so. `replay` reads a recording.
 
+mod archive;
 mod args;
 mod blame;
 mod diff;
@@ -68,6 +69,7 @@ fn answer(query: &Query, now: &Zoned) -> Result<(), QueryError> {
         Query::Diff(args) => diff::run(args, now),
         Query::Blame(args) => blame::run(args, now),
         Query::Get(args) => get::run(args, now),
+        Query::History(Maintain::Archive(args)) => archive::run(args, now),
         Query::History(Maintain::Scrub(args)) => scrub::run(args, now),
         Query::History(args) => maintain::run(args, now),
     }

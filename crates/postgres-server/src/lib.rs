@@ -7,6 +7,9 @@
 //! # Ok::<(), postgres_server::Error>(())
 //! ```
 
+mod network;
+
+use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Output, Stdio};
@@ -16,6 +19,8 @@ use std::time::{Duration, Instant};
 
 use control_plane::free_port;
 use tempfile::TempDir;
+
+pub use network::Network;
 
 /// A start takes no longer than this.
 const START: Duration = Duration::from_secs(60);
@@ -83,18 +88,62 @@ impl Server {
     ///
     /// When PostgreSQL is not installed, or does not start.
     pub fn start(durability: Durability) -> Result<Self, Error> {
-        let programs = programs()?;
-        let folder = tempfile::Builder::new().prefix("postgres-").tempdir().map_err(io("make a folder"))?;
-        let port = free_port();
-        let mut server =
-            Self { folder, programs, port, durability, running: None, databases: AtomicU32::new(0) };
-        if is_root() {
-            server.run(Command::new("chown").arg("postgres").arg(server.folder.path()))?;
-        }
+        Self::start_in(&std::env::temp_dir(), None, durability)
+    }
+
+    /// The same, with its files in this folder, and its write-ahead log in another one.
+    ///
+    /// # Errors
+    ///
+    /// When PostgreSQL is not installed, or does not start.
+    pub fn start_in(folder: &Path, log: Option<&Path>, durability: Durability) -> Result<Self, Error> {
+        let mut server = Self::without_files(folder, durability)?;
         let initdb = ["-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C", "--no-sync", "-D"];
-        server.run(server.command("initdb").args(initdb).arg(server.data()))?;
+        let mut make = server.command("initdb");
+        make.args(initdb).arg(server.data());
+        if let Some(log) = log {
+            server.own(log)?;
+            make.arg("--waldir").arg(log.join("log"));
+        }
+        server.run(&mut make)?;
         server.restart()?;
         Ok(server)
+    }
+
+    fn without_files(folder: &Path, durability: Durability) -> Result<Self, Error> {
+        let programs = programs()?;
+        let folder = tempfile::Builder::new().prefix("postgres-").tempdir_in(folder);
+        let folder = folder.map_err(io("make a folder"))?;
+        let port = free_port();
+        let server = Self { folder, programs, port, durability, running: None, databases: AtomicU32::new(0) };
+        server.own(server.folder.path())?;
+        Ok(server)
+    }
+
+    /// A copy of it that follows it, and from now on has what it answers for.
+    ///
+    /// # Errors
+    ///
+    /// When the copy fails, or does not start.
+    pub fn standby(&self) -> Result<Self, Error> {
+        let mut standby = Self::without_files(&std::env::temp_dir(), self.durability)?;
+        let of = format!("host=127.0.0.1 port={} user=postgres", self.port);
+        let how = ["--checkpoint=fast", "--write-recovery-conf", "--no-sync", "-d", &of, "-D"];
+        standby.run(standby.command("pg_basebackup").args(how).arg(standby.data()))?;
+        standby.restart()?;
+        self.configure("synchronous_standby_names = '*'")?;
+        let is_there = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'";
+        self.until(|| Ok(self.sql("postgres", is_there)? == "1"))?;
+        Ok(standby)
+    }
+
+    /// A standby becomes a server of its own.
+    ///
+    /// # Errors
+    ///
+    /// When it is none.
+    pub fn promote(&self) -> Result<(), Error> {
+        self.sql("postgres", "SELECT pg_promote()").map(drop)
     }
 
     /// The address of a database.
@@ -167,6 +216,33 @@ impl Server {
         self.sql("postgres", "SELECT pg_reload_conf()").map(drop)
     }
 
+    /// From now on, it also speaks TLS, with this certificate and key in PEM.
+    ///
+    /// # Errors
+    ///
+    /// When the server refuses.
+    pub fn speak_tls(&self, certificate: &str, key: &str) -> Result<(), Error> {
+        for (name, text) in [("server.crt", certificate), ("server.key", key)] {
+            let file = self.data().join(name);
+            std::fs::write(&file, text).map_err(io("write a certificate"))?;
+            self.own(&file)?;
+            self.run(Command::new("chmod").arg("600").arg(file))?;
+        }
+        self.configure("ssl = on")
+    }
+
+    /// From now on, these settings hold, a line each; those that need it from the next start on.
+    ///
+    /// # Errors
+    ///
+    /// When the server refuses.
+    pub fn configure(&self, settings: &str) -> Result<(), Error> {
+        let file = self.data().join("postgresql.conf");
+        let mut file = File::options().append(true).open(file).map_err(io("open the settings"))?;
+        writeln!(file, "{settings}").map_err(io("write the settings"))?;
+        self.sql("postgres", "SELECT pg_reload_conf()").map(drop)
+    }
+
     /// Ends the server as a failure of the machine does: nothing is written any more.
     ///
     /// # Errors
@@ -186,6 +262,8 @@ impl Server {
         if let Some(running) = self.running.take() {
             running.end("q")?;
         }
+        // What a killed server leaves behind ends by itself, and until then no other one starts.
+        self.until(|| Ok(!self.is_used()))?;
         let port = self.port.to_string();
         let mut settings = vec![
             format!("unix_socket_directories={}", self.folder.path().display()),
@@ -212,22 +290,44 @@ impl Server {
         let mut shell = command.spawn().map_err(io("start the server"))?;
         let input = shell.stdin.take();
         self.running = Some(Running { shell, input });
-        self.wait()
+        self.until(|| self.sql("postgres", "SELECT 1").map(|_| true))
     }
 
-    fn wait(&self) -> Result<(), Error> {
+    /// Waits until something is so.
+    fn until(&self, is_it: impl Fn() -> Result<bool, Error>) -> Result<(), Error> {
         let since = Instant::now();
         loop {
-            match self.sql("postgres", "SELECT 1") {
-                Ok(_) => return Ok(()),
+            match is_it() {
+                Ok(true) => return Ok(()),
                 Err(error) if since.elapsed() > START => return Err(error),
-                Err(_) => thread::sleep(Duration::from_millis(20)),
+                Ok(false) if since.elapsed() > START => {
+                    let source = io::ErrorKind::TimedOut.into();
+                    return Err(Error::Io { doing: "wait for the server", source });
+                }
+                _ => thread::sleep(Duration::from_millis(20)),
             }
         }
     }
 
+    /// Whether a process of the server is left (Linux): they work in its folder.
+    fn is_used(&self) -> bool {
+        let data = self.data();
+        let processes = Path::new("/proc").read_dir().into_iter().flatten().flatten();
+        processes
+            .map(|process| process.path().join("cwd"))
+            .any(|folder| folder.read_link().is_ok_and(|it| it == data))
+    }
+
     fn data(&self) -> PathBuf {
         self.folder.path().join("data")
+    }
+
+    /// Gives a file to the user that the server acts as.
+    fn own(&self, file: &Path) -> Result<(), Error> {
+        if is_root() {
+            self.run(Command::new("chown").arg("postgres").arg(file))?;
+        }
+        Ok(())
     }
 
     /// A program of PostgreSQL, which refuses to act as root.

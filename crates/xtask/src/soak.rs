@@ -66,6 +66,18 @@ const STORIES: &[Story] = &[
         kind: Kind::Killed,
     },
     Story {
+        package: "kubectl-changes-history",
+        target: Target::Test("postgres"),
+        test: "archive::a_day_as_a_file_is_what_a_history_of_that_day_would_be",
+        kind: Kind::Killed,
+    },
+    Story {
+        package: "kubectl-changes",
+        target: Target::Test("watch"),
+        test: "network::a_database_that_falls_silent_is_waited_for_and_nothing_is_lost",
+        kind: Kind::Killed,
+    },
+    Story {
         package: "kubectl-changes-delivery",
         target: Target::Test("it"),
         test: "jetstream::whatever_is_killed_or_cut_a_consumer_gets_the_log",

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustls::ClientConfig;
 use rustls::crypto::ring::default_provider;
@@ -77,8 +78,13 @@ impl Address {
             }
         });
         config.application_name("kubediff");
-        config.connect_timeout(std::time::Duration::from_secs(10));
-        config.keepalives_idle(std::time::Duration::from_secs(10));
+        config.connect_timeout(Duration::from_secs(10));
+        // A network that has gone without a word is noticed within half a minute.
+        config
+            .keepalives_idle(Duration::from_secs(10))
+            .keepalives_interval(Duration::from_secs(5))
+            .keepalives_retries(3);
+        config.tcp_user_timeout(Duration::from_secs(15));
         Ok(Self { config: Box::new(config), password_file, root_certificates, place })
     }
 

@@ -95,6 +95,14 @@ impl Stored {
         Ok(rows.into_iter().map(|stored| (stored.number, stored)).collect())
     }
 
+    /// These versions alone.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn some(db: Db<'_>, numbers: &[i64]) -> Outcome<HashMap<i64, Self>> {
+        let sql = format!("SELECT {STORED} FROM main.versions v WHERE v.number{}", in_list(numbers));
+        let rows = db.all(&sql, &[], Self::read)?;
+        Ok(rows.into_iter().map(|stored| (stored.number, stored)).collect())
+    }
+
     fn read(row: &Row<'_>) -> Outcome<Self> {
         let split: Option<i64> = row.get(4)?;
         Ok(Self {

@@ -79,6 +79,9 @@ impl Fault {
 #[cfg(feature = "postgres")]
 fn postgres(error: tokio_postgres::Error, place: Place) -> Error {
     let Some(of_server) = error.as_db_error() else {
+        if is_untrusted(&error) {
+            return Error::Untrusted { place, source: error.into() };
+        }
         return Error::Unreachable { place, source: error.into() };
     };
     let found = of_server.message().to_owned();
@@ -102,6 +105,13 @@ fn postgres(error: tokio_postgres::Error, place: Place) -> Error {
         code if code.starts_with("XX00") => Error::Damaged { place, what: found },
         _ => Error::Io { place, source: error.into() },
     }
+}
+
+/// Whether the certificate of a server was refused.
+#[cfg(feature = "postgres")]
+fn is_untrusted(error: &(dyn std::error::Error + 'static)) -> bool {
+    let of_tls = error.downcast_ref::<std::io::Error>().and_then(|error| error.get_ref()?.downcast_ref());
+    matches!(of_tls, Some(rustls::Error::InvalidCertificate(_))) || error.source().is_some_and(is_untrusted)
 }
 
 #[cfg(feature = "postgres")]

@@ -55,7 +55,7 @@ pub(crate) fn described(db: Db<'_>, ids: &[i64]) -> Outcome<Vec<Incarnation>> {
 }
 
 /// The rows of these versions.
-fn heads(db: Db<'_>, numbers: &[i64]) -> Outcome<HashMap<i64, VersionRow>> {
+pub(crate) fn heads(db: Db<'_>, numbers: &[i64]) -> Outcome<HashMap<i64, VersionRow>> {
     let sql = format!("{HEAD} WHERE v.number{}", in_list(numbers));
     let rows = db.all(&sql, &[], VersionRow::read)?;
     Ok(rows.into_iter().map(|row| (row.number, row)).collect())

@@ -27,6 +27,7 @@ pub(crate) const STEPS: &[Step] = &[
     |transaction| Ok(transaction.execute_batch(SECOND)?),
     |transaction| {
         transaction.execute_batch(THIRD)?;
+        transaction.execute_batch(ORDER)?;
         links::fill(Db(&**transaction))
     },
     |transaction| Ok(transaction.execute_batch(FOURTH)?),
@@ -63,6 +64,10 @@ CREATE INDEX objects_by_owner ON objects (owner) WHERE owner IS NOT NULL;
 CREATE INDEX objects_by_about ON objects (about) WHERE about IS NOT NULL;
 CREATE INDEX versions_of_events ON versions (number) WHERE verb > 4;
 INSERT INTO meta VALUES ('event_bytes', 0), ('events_after', 0);
+";
+
+/// From which number on times rise, found in the versions.
+pub(super) const ORDER: &str = "
 INSERT INTO meta SELECT 'ordered_from', coalesce(max(number), 0) FROM (SELECT number, observed_at, max(observed_at)
     OVER (ORDER BY number ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS latest FROM versions) WHERE observed_at < latest;
 INSERT INTO meta SELECT 'disordered_until', max(observed_at) FROM versions
@@ -150,7 +155,7 @@ impl Drop for WriteLock {
 }
 
 impl WriteLock {
-    fn take(path: &Path) -> Result<Self, Error> {
+    pub(super) fn take(path: &Path) -> Result<Self, Error> {
         // Another name of the file would be another lock, and another log.
         let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let names = names(&real);
@@ -169,7 +174,7 @@ impl WriteLock {
 }
 
 /// Makes the file, if there is none, for the eyes of its owner alone: it knows the cluster. Files beside it get the same mode.
-fn create(path: &Path) -> std::io::Result<()> {
+pub(super) fn create(path: &Path) -> std::io::Result<()> {
     let mut options = File::options();
     options.write(true).create(true).truncate(false);
     #[cfg(unix)]
@@ -232,6 +237,15 @@ pub(crate) fn beside(path: &Path, end: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(end);
     name.into()
+}
+
+/// An error for a new file that is there.
+pub(crate) fn is_absent(file: &Path) -> Result<(), Error> {
+    if file.exists() {
+        let source = "the file exists already; remove it, or name another place".into();
+        return Err(Error::Io { place: file.into(), source });
+    }
+    Ok(())
 }
 
 /// Opens a file for writing: makes it, or checks it and migrates it with `steps`, which lead to format `steps.len()`.
@@ -433,7 +447,7 @@ pub(crate) fn back_up(from: &Connection, path: &Path, done: &mut dyn FnMut(u8)) 
     copy.pragma_update(None, "journal_mode", "delete")
 }
 
-fn prepare(
+pub(super) fn prepare(
     connection: &mut Connection,
     cluster: &Cluster,
     settings: &Settings,
@@ -454,6 +468,7 @@ fn prepare(
         transaction.execute_batch(TABLES)?;
         transaction.execute_batch(SECOND)?;
         transaction.execute_batch(THIRD)?;
+        transaction.execute_batch(ORDER)?;
         transaction.execute_batch(FOURTH)?;
         transaction.execute(
             "INSERT INTO meta VALUES ('cluster_uid', ?1), ('next', 1), ('complete_after', 0)",

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
 use crate::batch::{Batch, Entry, Observation, What};
+#[cfg(feature = "postgres")]
+use crate::record::ObjectId;
 use crate::record::{ChangeRecord, Verb};
 use crate::sql::clock::Time;
 use crate::sql::codec::{MOST_BYTES, Packed, Purpose};
@@ -26,7 +28,7 @@ pub(crate) struct BatchWriter {
     next: i64,
     time: Time,
     /// The bytes of Events in this batch.
-    event_bytes: usize,
+    pub(crate) event_bytes: usize,
     pub(crate) packing: Packing,
     recent: Recent<(i64, String), Known>,
 }
@@ -178,6 +180,42 @@ impl BatchWriter {
                 self.version(connection, observation, (at, kind), known, Some(&observation.record))
             }
         }
+    }
+
+    /// Stores what another history has as it is there: with its number and its time.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn adopt(
+        &mut self,
+        connection: &Connection,
+        number: i64,
+        observation: &Observation,
+    ) -> Outcome<()> {
+        let object = &observation.record.object;
+        let kind = self.packing.names.kind(Db(connection), object)?;
+        let key = (kind.family, object.uid.clone());
+        let known = self.known(connection, &key)?;
+        let at = observation.record.observed_at.as_microsecond();
+        match (observation.what, known) {
+            (What::Noise, Some(known)) => self.noise(connection, observation, at, key, known),
+            (What::Noise, None) => Ok(()),
+            (what, known) => {
+                self.next = number;
+                let change = Some(&observation.record).filter(|_| what != What::Known);
+                self.version(connection, observation, (at, kind), known, change)
+            }
+        }
+    }
+
+    /// The newest version of a live object, and its content.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn newest(
+        &mut self,
+        connection: &Connection,
+        object: &ObjectId,
+    ) -> Outcome<Option<(i64, Arc<[u8]>)>> {
+        let family = self.packing.names.kind(Db(connection), object)?.family;
+        let known = self.known(connection, &(family, object.uid.clone()))?;
+        Ok(known.map(|known| (known.newest, known.body)))
     }
 
     /// The known state of a live object; `None` for others.

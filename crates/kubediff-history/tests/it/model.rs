@@ -307,11 +307,16 @@ impl Model {
         if cut <= self.complete_after {
             return;
         }
-        self.complete_after = cut;
         for (position, lost) in self.sinks.values_mut() {
             *lost += numbers.iter().filter(|number| **number > *position && **number <= cut).count() as u64;
             *position = cut.max(*position);
         }
+        self.forget(cut);
+    }
+
+    /// Nothing before this record is kept, but for the states in which what is kept begins.
+    pub(crate) fn forget(&mut self, cut: u64) {
+        self.complete_after = cut;
         self.gaps.retain(|gap| gap.number.0 > cut);
         self.objects.retain(|_, incarnation| incarnation.ended.is_none_or(|(number, _)| number > cut));
         for incarnation in self.objects.values_mut() {

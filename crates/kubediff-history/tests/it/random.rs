@@ -18,10 +18,10 @@ const PATHS: &[&str] = &["spec.replicas", "spec.image", "status.phase", "metadat
 /// In contents, paths, summaries and differences, and in reasons of gaps.
 const MASKED: &[&str] = &["web:2", "VARIABLE_7", "image", "spec.replicas", "was lost"];
 
-struct Play {
+pub(crate) struct Play {
     random: Rng,
-    model: Model,
-    clock: i64,
+    pub(crate) model: Model,
+    pub(crate) clock: i64,
     rv: u64,
     uids: u64,
     /// Whether the clock is hours ahead at times.
@@ -41,8 +41,7 @@ fn play(seed: u64) {
     let path = folder.path().join("history.db");
     let mut history = open(&path);
     let mut reader = history.reader().unwrap();
-    let (random, model, is_wrong) = (Rng::with_seed(seed), Model::default(), seed % 2 == 1);
-    let mut play = Play { random, model, clock: 0, rv: 0, uids: 0, is_wrong };
+    let mut play = Play::new(seed, seed % 2 == 1);
     for step in 0..150 {
         match play.random.u8(..100) {
             0..75 => {
@@ -111,6 +110,10 @@ fn play(seed: u64) {
 }
 
 impl Play {
+    pub(crate) fn new(seed: u64, is_wrong: bool) -> Self {
+        Self { random: Rng::with_seed(seed), model: Model::default(), clock: 0, rv: 0, uids: 0, is_wrong }
+    }
+
     fn time(&mut self) -> Timestamp {
         self.clock += self.random.i64(0..5);
         // Clocks are set back at times.
@@ -122,7 +125,7 @@ impl Play {
             })
     }
 
-    fn batch(&mut self) -> Batch {
+    pub(crate) fn batch(&mut self) -> Batch {
         let mut batch = Batch::default();
         let before = self.model.last;
         for _ in 0..self.random.usize(1..25) {
@@ -172,12 +175,10 @@ impl Play {
             (33..43, Some(known)) => {
                 self.uids += 1;
                 let about = known.rows[0].observation.record.object.uid.clone();
-                let (name, uid) = (format!("e{}", self.uids), format!("uid-{}", self.uids));
+                let (name, uid) = (format!("{about}.{}", self.uids), format!("uid-{}", self.uids));
                 let event = object("events", Some(pick(&mut self.random, SPACES)), &name, &uid);
                 let added = ChangeRecord { verb: Verb::Added, ..ChangeRecord::default() };
-                let body = json!({"involvedObject": {"uid": about}, "count": self.rv});
-                let body = Body::redacted(body.to_string());
-                Observation { body, ..self.observation(&event, (What::Event, added)) }
+                self.observation(&event, (What::Event, added))
             }
             (10..20, Some(known)) => {
                 let object = known.rows[0].observation.record.object.clone();
@@ -204,6 +205,11 @@ impl Play {
     fn observation(&mut self, object: &ObjectId, (what, change): (What, ChangeRecord)) -> Observation {
         self.rv += 1;
         let body = match self.random.u8(..40) {
+            // An Event is about the same object all the time.
+            _ if object.resource == "events" => {
+                let about = object.name.split('.').next();
+                Body::redacted(json!({"involvedObject": {"uid": about}, "count": self.rv}).to_string())
+            }
             0 => Body::redacted(""),
             1 => Body::redacted(
                 (0..self.random.usize(..6_000)).map(|_| self.random.u8(..)).collect::<Vec<_>>(),
@@ -248,7 +254,7 @@ impl Play {
         }
     }
 
-    fn compare(&mut self, reader: &mut Reader, place: &str) {
+    pub(crate) fn compare(&mut self, reader: &mut Reader, place: &str) {
         self.compare_records(reader, place);
         self.compare_states(reader, place);
         self.compare_versions(reader, place);

@@ -13,12 +13,12 @@ use serde_json::json;
 
 use crate::world::{at, body, change, changed, cluster, object, observation};
 
-fn address(text: &str) -> Location {
+pub(crate) fn address(text: &str) -> Location {
     Location::parse(text).unwrap()
 }
 
 /// A database with tables.
-fn database(server: &Server) -> String {
+pub(crate) fn database(server: &Server) -> String {
     let name = server.create_database().unwrap();
     let Location::Database(address) = address(&server.address(&name)) else { panic!("no address") };
     assert!(migrate_database(&address).unwrap(), "the tables are made");
@@ -26,7 +26,7 @@ fn database(server: &Server) -> String {
     name
 }
 
-fn settings(holder: &str) -> Settings {
+pub(crate) fn settings(holder: &str) -> Settings {
     Settings { holder: Some(holder.to_owned()), ..Settings::default() }
 }
 
@@ -40,7 +40,7 @@ fn expected(number: u64) -> Observation {
     observation(&pod, number, time, &body, changed(change(verb, &["kubelet"], &["status.restarts"])))
 }
 
-fn batch(numbers: std::ops::RangeInclusive<u64>) -> Batch {
+pub(crate) fn batch(numbers: std::ops::RangeInclusive<u64>) -> Batch {
     let mut batch = Batch::default();
     let last = *numbers.end();
     numbers.for_each(|number| batch.observe(expected(number)));
@@ -49,7 +49,7 @@ fn batch(numbers: std::ops::RangeInclusive<u64>) -> Batch {
 }
 
 /// Each of the numbers up to `last` has its version, and nothing else is there.
-fn is_whole(reader: &mut Reader, last: u64, context: &str) {
+pub(crate) fn is_whole(reader: &mut Reader, last: u64, context: &str) {
     assert_eq!(reader.check().unwrap().problems, [""; 0], "{context}");
     assert_eq!(reader.last().unwrap().map(|(number, _)| number), Some(Number(last)), "{context}");
     let records = reader.records(&Filter::default(), &Page::oldest(10_000)).unwrap().records;
@@ -63,7 +63,7 @@ fn is_whole(reader: &mut Reader, last: u64, context: &str) {
 }
 
 /// Commits a batch as the daemon does: again, as long as the failure may pass.
-fn insist(history: &mut History, batch: &Batch) -> u32 {
+pub(crate) fn insist(history: &mut History, batch: &Batch) -> u32 {
     let mut again = 0;
     loop {
         match history.commit(batch) {

@@ -2,11 +2,14 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise, its helpers too")]
 
+mod archive;
 #[path = "../it/events.rs"]
 mod events;
 mod faults;
+mod full;
 #[path = "../it/model.rs"]
 mod model;
+mod network;
 #[path = "../it/questions.rs"]
 mod questions;
 #[path = "../it/random.rs"]
@@ -18,5 +21,6 @@ mod sight;
 mod store;
 #[path = "../it/stories.rs"]
 mod stories;
+mod tls;
 #[path = "../it/world.rs"]
 mod world;

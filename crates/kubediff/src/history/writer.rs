@@ -189,16 +189,18 @@ impl HistoryWriter {
             }
         }
         while !self.batch.is_empty() {
+            // A database that says nothing any more says so late.
+            let begun = Timestamp::now();
             match self.store() {
                 Ok(()) => {}
                 Err(error) if error.is_passing() && !inbox.closed_within(Duration::ZERO) => {
                     if waits.is_none() {
-                        let cause = match &error {
-                            error if error.is_full() => "the disk was full",
+                        let cause = match error {
+                            Error::Full { .. } => "the disk was full",
                             Error::Busy { .. } => "another program had locked the history",
-                            _ => "the database could not be reached",
+                            _ => "the database was away",
                         };
-                        waits = Some((Timestamp::now(), cause));
+                        waits = Some((begun, cause));
                         self.history.trouble.send_replace(Some(error.to_string()));
                         say(&format!("{error}; trying again"));
                     }

@@ -4,8 +4,11 @@ mod source;
 
 use std::path::PathBuf;
 
+use jiff::civil::Date;
+
 use clap::{Args, Subcommand, ValueEnum};
 
+use crate::config::Period;
 use crate::show::render::Color;
 
 pub use source::{DaemonName, SourceArgs};
@@ -28,6 +31,10 @@ const GET: &str = "Example:\n  The pods of the namespace shop as they were at fi
 kubediff get pods -n shop --at 14:05";
 const HISTORY: &str = "Example:\n  Copy a history that is in use, then verify the copy:\n    \
 kubediff history backup /backup/history.db\n    kubediff history check --history /backup/history.db";
+
+const ARCHIVE: &str = "Example:\n  Each night, the days that retention is about to remove, and the configuration of one of them:\n    \
+kubediff history archive --cluster prod --older-than 29d /archive/\n    \
+kubediff get cm -n shop --history /archive/prod-2026-11-23.db --at '2026-11-23 14:05'";
 
 /// The questions to a history.
 #[derive(Debug, Subcommand)]
@@ -63,6 +70,7 @@ impl Query {
             Self::Get(args) => &args.source,
             Self::History(Maintain::Check { source }) => source,
             Self::History(Maintain::Backup { source, .. }) => source,
+            Self::History(Maintain::Archive(args)) => &args.source,
             Self::History(Maintain::Stats { source, .. }) => source,
             Self::History(Maintain::Migrate { .. } | Maintain::Scrub(_)) => return None,
         })
@@ -452,6 +460,9 @@ pub enum Maintain {
         #[command(flatten)]
         source: SourceArgs,
     },
+    /// Copies days of a history in a database into files, each of which is a history by itself
+    #[command(after_help = help(ARCHIVE))]
+    Archive(ArchiveArgs),
     /// Migrates a history of an older format, after a backup beside it; or makes the tables of histories in a database
     Migrate {
         /// The file, or the address of a database: postgres://USER@HOST/DATABASE
@@ -469,6 +480,26 @@ pub enum Maintain {
         #[command(flatten)]
         source: SourceArgs,
     },
+}
+
+/// The days to copy, and where to.
+#[derive(Debug, Args)]
+pub struct ArchiveArgs {
+    /// The folder of the files, which are called CLUSTER-DAY.db
+    #[arg(value_name = "TO")]
+    pub to: PathBuf,
+
+    /// This day (UTC): 2026-11-23
+    #[arg(long, value_name = "DAY", required_unless_present = "older_than")]
+    pub day: Option<Date>,
+
+    /// All days that are older, but those whose files are there: 30d
+    #[arg(long, value_name = "TIME", conflicts_with = "day")]
+    pub older_than: Option<Period>,
+
+    /// Where the days are read.
+    #[command(flatten)]
+    pub source: SourceArgs,
 }
 
 /// The value or the path to mask, and the objects.

@@ -50,6 +50,12 @@ pub enum QueryError {
     /// The command works on a file.
     #[error("this command is for a history in a file; a database is masked by its daemon")]
     OfFiles,
+    /// The command works on a database.
+    #[error("a file has no days; copy it with `kubediff history backup`")]
+    OfDatabases,
+    /// The folder of new files is not there.
+    #[error("there is no folder {}; make it, or mount it", .0.display())]
+    NoFolder(PathBuf),
     /// A cluster is named, and nothing in it.
     #[error(
         "a file needs no cluster; name the daemon to ask with --daemon NAMESPACE/NAME, or leave the cluster out"
@@ -73,13 +79,16 @@ impl QueryError {
     /// How the program ends with this.
     pub fn exit(&self) -> Exit {
         match self {
-            Self::ShortValue | Self::NoSource | Self::NoDaemon | Self::OfFiles => Exit::Usage,
+            Self::ShortValue | Self::NoSource | Self::NoDaemon | Self::OfFiles | Self::OfDatabases => {
+                Exit::Usage
+            }
             Self::Ask(error) if error.is_of_the_question() => Exit::Usage,
             Self::Ask(_)
             | Self::Key(_)
             | Self::Value { .. }
             | Self::Order(_)
             | Self::NoKey(_)
+            | Self::NoFolder(_)
             | Self::Recording(_)
             | Self::Unsound(_)
             | Self::Elsewhere(_)

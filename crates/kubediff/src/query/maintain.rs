@@ -45,8 +45,8 @@ pub(super) fn run(args: &Maintain, now: &Zoned) -> Result<(), QueryError> {
             })?,
             Location::File(file) => output.text(&migrated(&file)?)?,
         },
-        // It has a file of its own: `scrub`.
-        Maintain::Scrub(_) => {}
+        // They have files of their own.
+        Maintain::Archive(_) | Maintain::Scrub(_) => {}
         Maintain::Stats { output: format, source } => {
             stats(&mut source.open()?, *format, &mut output, now.time_zone())?;
         }

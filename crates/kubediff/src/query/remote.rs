@@ -30,8 +30,10 @@ pub(super) async fn ask(
     query: &Query,
     now: &Zoned,
 ) -> Result<Exit, DaemonError> {
-    if let Query::History(Maintain::Backup { .. }) = query {
-        return Err(Why::Backup(name.clone()).into());
+    match query {
+        Query::History(Maintain::Backup { .. }) => return Err(Why::Backup(name.clone()).into()),
+        Query::History(Maintain::Archive(_)) => return Err(Why::Archive.into()),
+        _ => {}
     }
     let (client, server, place) = find(name, source).await?;
     question::remark_on(now);

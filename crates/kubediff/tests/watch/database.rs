@@ -45,6 +45,48 @@ async fn log_has(history: &str, cluster: &str, text: &str) -> String {
     }
 }
 
+/// What happened was two days ago, and that day becomes a file.
+async fn archives_answer(server: &Server, database: &str, owner: &str) {
+    let days = "SELECT kubediff.prepare_days(current_date - 3);
+                UPDATE kubediff.versions SET day = day - 2; UPDATE kubediff.contents SET day = day - 2; UPDATE kubediff.days SET day = day - 2";
+    server.sql(database, days).unwrap();
+    let day = server.sql(database, "SELECT min(day) FROM kubediff.days").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().to_str().unwrap();
+    let archive = async |arguments: &[&str]| {
+        let all = [&["history", "archive", "--history", owner, "--cluster", "prod"], arguments].concat();
+        kubediff(&all).await
+    };
+    let (none, _) = archive(&["--older-than", "30d", to]).await;
+    assert_eq!(none, "no day of the history is so old\n");
+    let (made, errors) = archive(&["--day", &day, to]).await;
+    let file = folder.path().join(format!("prod-{day}.db"));
+    let file = file.to_str().unwrap();
+    assert!(made.starts_with(file) && made.contains("changes and") && errors.is_empty(), "{made}{errors}");
+    let (_, refused) = archive(&["--day", &day, to]).await;
+    assert!(refused.contains("exists already; remove it"), "{refused}");
+    let (skipped, _) = archive(&["--older-than", "1h", to]).await;
+    assert!(skipped.ends_with("is there already\n"), "{skipped}");
+    let (_, refused) = archive(&["--day", &day, "/nowhere/at/all"]).await;
+    assert!(refused.contains("there is no folder"), "{refused}");
+    let (_, refused) = kubediff(&["history", "archive", "--history", file, "--day", &day, to]).await;
+    assert!(refused.contains("history backup"), "{refused}");
+    let (checked, errors) = kubediff(&["history", "check", "--history", file]).await;
+    assert!(checked.contains("The history is sound."), "{checked}{errors}");
+    let now = jiff::Timestamp::now().to_string();
+    for question in [
+        &["log", "-p", "--no-pager"][..],
+        &["diff", "cm/cart", "--from", "-1h"],
+        &["get", "cm", "-A", "--at", &now],
+        &["blame", "cm/cart"],
+        &["show", "cm/cart"],
+    ] {
+        let (there, _) = kubediff(&[question, &["--history", owner, "--cluster", "prod"]].concat()).await;
+        let (here, errors) = kubediff(&[question, &["--history", file]].concat()).await;
+        assert!(here == there && here.contains("cart"), "{question:?}: {here}{errors}, not {there}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn two_clusters_record_into_one_database() {
     let mut server = Server::start(Durability::Full).unwrap();
@@ -122,6 +164,7 @@ async fn two_clusters_record_into_one_database() {
     }
     let (state, errors) = kubediff(&["get", "cm", "-A", "--history", &owner, "--cluster", "prod"]).await;
     assert!(state.contains("cart"), "{state}{errors}");
+    archives_answer(&server, &database, &owner).await;
     let sent = std::fs::read_to_string(folder.path().join("prod.log")).unwrap();
     assert_eq!(sent.matches("\"change\":\"updated\"").count(), 3, "each change once: {sent}");
     drop(server);

@@ -25,6 +25,7 @@ mod local;
     reason = "a part of it is of use here; a test has few messages"
 )]
 mod nats;
+mod network;
 mod outages;
 mod record;
 mod rights;

@@ -93,6 +93,10 @@ pub(super) enum Why {
         .0.namespace, .0.name
     )]
     Backup(DaemonName),
+    #[error(
+        "archives are written where this command runs, so --daemon makes none; name the daemon's database with --history postgres://..."
+    )]
+    Archive,
 }
 
 impl DaemonError {
@@ -112,7 +116,7 @@ impl DaemonError {
     /// How the program ends with this.
     pub(crate) fn exit(&self) -> Exit {
         match &self.0 {
-            Why::Backup(_) => Exit::Usage,
+            Why::Backup(_) | Why::Archive => Exit::Usage,
             Why::Output(_) => Exit::Failure,
             _ => Exit::Cluster,
         }

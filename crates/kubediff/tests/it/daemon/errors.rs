@@ -141,6 +141,13 @@ async fn one_of_file_and_daemon_has_to_be_named() {
         expect!["kubediff: a backup is a file beside the history, so --daemon makes none: `kubectl -n monitoring exec deploy/kubediff -- kubediff history backup /var/lib/kubediff/backup.db` writes one to the daemon's volume, where a pod that mounts the same claim finds it"],
     )
     .await;
+    assert_says(
+        &cluster,
+        &["history", "archive", "--day", "2026-11-23", "/tmp", "--daemon", "monitoring/kubediff"],
+        2,
+        expect!["kubediff: archives are written where this command runs, so --daemon makes none; name the daemon's database with --history postgres://..."],
+    )
+    .await;
     let both = [&QUESTION[..], &["--history", "h.db"]].concat();
     let (_, code) = cluster.refusal(&both).await;
     assert_eq!(code, 2);
