@@ -55,8 +55,7 @@ impl History {
             Location::File(path) => Self::open(path, cluster, settings),
             #[cfg(feature = "postgres")]
             Location::Database(address) => {
-                let holder = settings.holder.as_deref().unwrap_or("kubediff");
-                let opened = PostgresHistory::open(address, cluster, holder, settings.returns)?;
+                let opened = PostgresHistory::open(address, cluster, settings.holder(), settings.returns)?;
                 Ok(Self::of_postgres(opened))
             }
         }

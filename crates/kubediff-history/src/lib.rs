@@ -61,6 +61,8 @@ mod report;
 mod sight;
 mod sql;
 mod sqlite;
+#[cfg(feature = "postgres")]
+mod standby;
 mod story;
 mod survey;
 
@@ -74,7 +76,7 @@ pub use location::Location;
 pub use mask::{Details, Mask};
 pub use places::Places;
 #[cfg(feature = "postgres")]
-pub use postgres::{Address, Standby, migrate_database};
+pub use postgres::{Address, migrate_database};
 pub use reader::Reader;
 pub use record::{
     ChangeRecord, Event, Gap, Gvk, Incarnation, Manager, Number, ObjectId, Origin, Record, Scrubbed, Verb,
@@ -85,5 +87,7 @@ pub use report::{
     Settled, Sink, Size,
 };
 pub use sight::{Right, Sight};
+#[cfg(feature = "postgres")]
+pub use standby::Standby;
 pub use story::{Folded, StoredStory};
 pub use survey::{Counts, Survey};

@@ -2,15 +2,15 @@
 
 mod address;
 pub(crate) mod archive;
+mod claim;
 pub(crate) mod link;
 mod rows;
 mod schema;
 pub(crate) mod session;
-mod standby;
 mod write;
 
 pub use address::Address;
+pub(crate) use claim::Claim;
 pub use schema::migrate as migrate_database;
 pub(crate) use schema::{connect, read};
-pub use standby::Standby;
 pub(crate) use write::PostgresHistory;

@@ -26,6 +26,13 @@ pub struct Settings {
     pub returns: bool,
 }
 
+impl Settings {
+    #[cfg(feature = "postgres")]
+    pub(crate) fn holder(&self) -> &str {
+        self.holder.as_deref().unwrap_or("kubediff")
+    }
+}
+
 /// The ids of records: no id is given twice, also after a lost file or a restored backup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ids {

@@ -2,8 +2,7 @@
 
 use super::Address;
 use super::link::Link;
-use super::session::{Log, Role, Session};
-use super::write::TTL;
+use super::session::{Log, Role, Session, TTL};
 use crate::error::Error;
 use crate::report::Cluster;
 use crate::sql::db::{Integer, Value};

@@ -10,6 +10,9 @@ use crate::sql::db::{Database, Db, Purpose, Row, Statement, Value};
 use crate::sql::fault::{Fault, Outcome};
 use crate::sql::times::meta;
 
+/// A term ends so long after its last renewal.
+pub(crate) const TTL: Duration = Duration::from_secs(10);
+
 /// The role in which a session acts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {

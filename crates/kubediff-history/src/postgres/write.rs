@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::Address;
 use super::rows::{Change, Rows, State};
 use super::schema::{self, open_log};
-use super::session::{Role, Session};
+use super::session::{Role, Session, TTL};
 use crate::batch::{Batch, Entry, Observation, What};
 use crate::error::Error;
 use crate::record::{ChangeRecord, Verb};
@@ -28,8 +28,7 @@ use crate::sql::times::meta;
 /// The bytes of recent versions that are kept for the deltas of the next ones, and what an object costs besides, in bytes.
 const RECENT: usize = 64 << 20;
 const RECENT_ENTRY: usize = 300;
-/// A term ends so long after its last renewal, and is renewed as often as this.
-pub(super) const TTL: Duration = Duration::from_secs(10);
+/// A term is renewed as often as this.
 const RENEWAL: Duration = Duration::from_secs(3);
 /// A day is counted when it has so many versions of this process, as its questions need.
 const COUNTED: [i64; 4] = [500, 5_000, 50_000, 500_000];
