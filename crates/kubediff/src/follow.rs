@@ -368,8 +368,8 @@ impl Follow {
         }
     }
 
-    /// Stops following; if nobody goes on and it `settles`, once the changes that wait for a Secret have had their time: the Secret may
-    /// come. All seen changes are in the inbox then, which is closed.
+    /// Stops following, and closes the inbox. If it `settles`, all seen changes are in it, and those that wait for a Secret have had their
+    /// time: the Secret may come. Otherwise what waits is left to another process.
     pub(crate) async fn finish(&mut self, settles: bool) {
         let settled = Instant::now() + (self.options.secrets_wait + SETTLING).min(MOST_SETTLING);
         while settles && !self.inbox.is_settled() && Instant::now() < settled {
@@ -377,16 +377,21 @@ impl Follow {
                 self.news(&target, news);
             }
         }
-        while let Some(Some((target, news))) = self.streams.next().now_or_never() {
+        while settles && let Some(Some((target, news))) = self.streams.next().now_or_never() {
             self.news(&target, news);
+        }
+        if !settles {
+            self.inbox.leave();
         }
         let until = Timestamp::now();
         self.factory.shutdown().await;
-        // The gaps that last are shown too; then nothing more will come.
-        let was_watched = |target: &Target| self.targets.get(target).is_some_and(|state| state.is_synced);
-        let gaps = self.outages.lasting(was_watched);
-        self.show_gaps(gaps);
-        self.tell_alive(until);
+        if settles {
+            // The gaps that last are shown too; then nothing more will come.
+            let was_watched = |target: &Target| self.targets.get(target).is_some_and(|state| state.is_synced);
+            let gaps = self.outages.lasting(was_watched);
+            self.show_gaps(gaps);
+            self.tell_alive(until);
+        }
         self.inbox.close();
     }
 

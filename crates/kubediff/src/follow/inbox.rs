@@ -22,6 +22,8 @@ struct State {
     backlog: Backlog<InboxItem>,
     /// While another process records: what that one may not have recorded.
     shadow: Option<Shadow>,
+    /// What is left to another process. It keeps the low watermarks below it.
+    left: Option<Backlog<InboxItem>>,
     /// Whether the consumer works on an entry, or has some that wait for a Secret.
     holds: bool,
     closed: bool,
@@ -44,6 +46,7 @@ impl Inbox {
             state: Mutex::new(State {
                 backlog: Backlog::new(bound),
                 shadow: None,
+                left: None,
                 holds: false,
                 closed: false,
             }),
@@ -142,6 +145,13 @@ impl Inbox {
     pub(crate) fn is_settled(&self) -> bool {
         let state = self.lock();
         state.backlog.is_empty() && !state.holds
+    }
+
+    /// What waits is left to another process, which stands by and has it too.
+    pub(super) fn leave(&self) {
+        let mut state = self.lock();
+        let left = std::mem::replace(&mut state.backlog, Backlog::new(self.bound));
+        state.left = Some(left);
     }
 
     /// Nothing more will come.
