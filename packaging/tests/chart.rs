@@ -30,7 +30,7 @@ const CASES: &[(&str, &[&str])] = &[
     (
         "two-daemons",
         &[
-            "replicas=2,keySecret=kubediff-key",
+            "replicas=2,keySecret=kubediff-key,config.cluster=prod",
             "config.history.postgres.url.env=HISTORY_URL",
             "secretEnv.HISTORY_URL.secret=kubediff-history,secretEnv.HISTORY_URL.key=url",
         ],
@@ -113,7 +113,11 @@ async fn helm_and_a_real_server_accept_it() {
         // Where questions with `--daemon` look for the history is where the daemon keeps it.
         let container = &of_kind("Deployment").unwrap()["spec"]["template"]["spec"]["containers"][0];
         let path = container["env"].as_array().unwrap().iter().find(|it| it["name"] == "KUBEDIFF_HISTORY");
-        assert_eq!(path.unwrap()["value"], *loaded.config.history.path.to_str().unwrap(), "{name}");
+        let path = path.unwrap();
+        match &loaded.config.history.postgres {
+            Some(_) => assert_eq!(path["valueFrom"]["secretKeyRef"]["name"], "kubediff-history", "{name}"),
+            None => assert_eq!(path["value"], *loaded.config.history.path.to_str().unwrap(), "{name}"),
+        }
         let rules = of_kind("ClusterRole").map(|role| role["rules"].to_string());
         let secrets = rules.as_deref().is_some_and(|rules| rules.contains(r#""apiGroups":["*"]"#));
         assert_eq!(secrets, !matches!(*name, "no-secrets" | "in-memory"), "{name}");

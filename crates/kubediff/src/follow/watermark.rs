@@ -118,15 +118,11 @@ impl Watermark {
         state.waiting.first_key_value().is_some_and(|(first, _)| *first < state.left)
     }
 
-    /// Another process has recorded everything up to this version, which this watch may not have delivered yet, and nothing of what waits.
+    /// Another process has recorded everything up to this version, which this watch may not have delivered yet.
     pub(super) fn go_on(&self, version: &ResourceVersion) {
-        let has =
-            |reached: &Option<ResourceVersion>| reached.as_ref().is_some_and(|it| it.is_at_least(version));
         let mut state = self.lock();
-        for before in state.waiting.values_mut().filter(|before| !has(before)) {
-            *before = Some(version.clone());
-        }
-        state.recorded = Some(version.clone()).filter(|_| !has(&state.progress.reached()));
+        let has = state.progress.reached().is_some_and(|reached| reached.is_at_least(version));
+        state.recorded = Some(version.clone()).filter(|_| !has);
     }
 
     fn arrival(self: &Arc<Self>, version: &ResourceVersion, origin: Origin, is_gone: bool) -> Arrival {
