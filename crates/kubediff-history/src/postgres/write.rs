@@ -1,9 +1,12 @@
 //! Batches become rows: all statements of a batch are sent at once, and its commit takes one round trip.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
+
+use jiff::Timestamp;
 
 use super::Address;
 use super::rows::{Change, Rows, State};
@@ -43,6 +46,8 @@ pub(crate) struct PostgresHistory {
     writer: Writer,
     /// The batch whose commit was not answered.
     uncertain: Option<Attempt>,
+    /// Batches that were stored, and whose callers do not know that yet: what they commit next begins with the same entries.
+    stored: Vec<Attempt>,
     /// The last number whose commit was answered.
     acknowledged: i64,
     /// Whether others may have the term although it is not over.
@@ -55,7 +60,41 @@ pub(crate) struct PostgresHistory {
 struct Attempt {
     id: String,
     entries: usize,
-    has_scrub: bool,
+    /// A hash of the entries.
+    print: u64,
+    scrub: Option<Timestamp>,
+}
+
+/// More callers than this do not commit at the same time.
+const CALLERS: usize = 8;
+
+impl Attempt {
+    fn new(id: String, batch: &Batch) -> Self {
+        let scrub = batch.scrub.as_ref().map(|(_, at, _)| *at);
+        Self { id, entries: batch.entries.len(), print: print(&batch.entries), scrub }
+    }
+
+    /// Whether this batch is the one that was sent, with more behind it.
+    fn is_of(&self, batch: &Batch) -> bool {
+        let is_same = |entries: &[Entry]| print(entries) == self.print;
+        self.scrub == batch.scrub.as_ref().map(|(_, at, _)| *at)
+            && batch.entries.get(..self.entries).is_some_and(is_same)
+    }
+}
+
+/// A hash by which entries are known again. A gap may have become longer.
+fn print(entries: &[Entry]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for entry in entries {
+        match entry {
+            Entry::Observation(it) => {
+                let record = &it.record;
+                (&record.object.uid, &record.rv, record.observed_at, it.body.bytes()).hash(&mut hasher);
+            }
+            Entry::Gap { from, resource, reason, .. } => (from, resource, reason).hash(&mut hasher),
+        }
+    }
+    hasher.finish()
 }
 
 /// What is remembered of the history, to write the next batch. After a failure it is loaded again.
@@ -118,14 +157,14 @@ impl PostgresHistory {
         renewing(&session);
         let timeline = "INSERT INTO timelines (first, timeline) SELECT value, greatest(?1, coalesce((SELECT max(timeline) + 1 FROM timelines), 1))
              FROM meta WHERE name = 'next' ON CONFLICT (log, first) DO UPDATE SET timeline = excluded.timeline";
-        let now = jiff::Timestamp::now().as_millisecond();
+        let now = Timestamp::now().as_millisecond();
         let begun = Db(&session).writing(|db| db.run(timeline, values![now]).map(drop));
         begun.map_err(failed)?;
         let writer = Writer::load(&session).map_err(failed)?;
         let (address, cluster) = (address.clone(), cluster.clone());
         let acknowledged = writer.next - 1;
-        let (uncertain, is_lent, is_broken) = (None, false, false);
-        Ok(Self { address, cluster, session, writer, uncertain, acknowledged, is_lent, is_broken })
+        let (uncertain, stored, is_lent, is_broken) = (None, Vec::new(), false, false);
+        Ok(Self { address, cluster, session, writer, uncertain, stored, acknowledged, is_lent, is_broken })
     }
 
     pub(crate) fn address(&self) -> &Address {
@@ -157,13 +196,13 @@ impl PostgresHistory {
 
     pub(crate) fn commit(&mut self, batch: &Batch) -> Result<(), Error> {
         self.mend()?;
-        let (mut stored, mut has_scrub) = (0, false);
         if let Some(attempt) = self.uncertain.take() {
             let last = "SELECT last_batch::text FROM terms";
             let last: Result<Option<String>, _> = Db(&self.session).one(last, &[]);
             match last {
                 Ok(last) if last.as_deref() == Some(&*attempt.id) => {
-                    (stored, has_scrub) = (attempt.entries, attempt.has_scrub);
+                    self.stored.truncate(CALLERS);
+                    self.stored.insert(0, attempt);
                 }
                 Ok(_) => {}
                 Err(fault) => {
@@ -172,13 +211,15 @@ impl PostgresHistory {
                 }
             }
         }
+        let stored = self.stored.iter().find(|attempt| attempt.is_of(batch));
+        let stored = stored.map_or((0, false), |attempt| (attempt.entries, attempt.scrub.is_some()));
         let id = random_uuid();
-        let sent = self.writer.commit(&self.session, batch, &id, (stored, has_scrub));
+        let sent = self.writer.commit(&self.session, batch, &id, stored);
         if sent.as_ref().is_err_and(Fault::is_unanswered) {
-            let (entries, has_scrub) = (batch.entries.len(), batch.scrub.is_some());
-            self.uncertain = Some(Attempt { id, entries, has_scrub });
+            self.uncertain = Some(Attempt::new(id, batch));
         }
         self.settled(sent)?;
+        self.stored.retain(|attempt| !attempt.is_of(batch));
         self.acknowledged = self.last();
         Ok(())
     }

@@ -1,9 +1,11 @@
 //! Removes old versions and records.
 
+#[cfg(feature = "postgres")]
+mod days;
+
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use super::conditions::in_list;
 use super::db::{Db, Value, values};
 use super::detail;
 use super::fault::{Fault, Outcome};
@@ -72,7 +74,11 @@ fn retain_events(packing: &mut Packing, db: Db<'_>, cut: i64, done: &mut Retaine
                    AND (SELECT max(number) FROM versions WHERE object = v.object) <= ?1 LIMIT ?2";
         let objects = ids(db, sql, values![cut, STEP])?;
         let mut newest = 0;
-        for object in &objects {
+        #[cfg(feature = "postgres")]
+        if !db.is_file() {
+            newest = days::remove_events(db, &objects, done)?;
+        }
+        for object in objects.iter().filter(|_| db.is_file()) {
             let versions = ids(db, "SELECT number FROM versions WHERE object = ?1", values![*object])?;
             for number in &versions {
                 remove_version(packing, db, *number)?;
@@ -195,6 +201,10 @@ fn lose(db: Db<'_>, cut: i64) -> Outcome<Vec<Lost>> {
 }
 
 fn remove(packing: &mut Packing, db: Db<'_>, objects: &[i64], cut: i64, done: &mut Retained) -> Outcome<()> {
+    #[cfg(feature = "postgres")]
+    if !db.is_file() {
+        return days::remove(packing, db, objects, cut, done);
+    }
     for object in objects {
         let ended = "SELECT ended FROM objects WHERE id = ?1";
         let ended: Option<i64> = db.one(ended, values![*object])?;
@@ -202,16 +212,13 @@ fn remove(packing: &mut Packing, db: Db<'_>, objects: &[i64], cut: i64, done: &m
         let mut old = ids(db, old, values![*object, cut])?;
         let is_gone = ended.is_some_and(|ended| ended <= cut);
         // The last version of that time is the state in which everything after it begins.
-        let first_kept = if is_gone { None } else { old.pop().filter(|_| !old.is_empty() || !db.is_file()) };
+        let first_kept = if is_gone { None } else { old.pop().filter(|_| !old.is_empty()) };
         if let Some(first) = first_kept {
             db.run("UPDATE objects SET first = ?2 WHERE id = ?1", values![*object, first])?;
         }
         let rebase = first_kept.map(|first| Rebase::prepare(packing, db, first)).transpose()?.flatten();
         // Removal comes first: it makes the room that the full version needs.
-        match db.is_file() {
-            true => old.iter().try_for_each(|number| remove_version(packing, db, *number))?,
-            false => leave_to_their_days(db, *object, &old)?,
-        }
+        old.iter().try_for_each(|number| remove_version(packing, db, *number))?;
         if let Some(rebase) = rebase {
             rebase.write(packing, db)?;
             done.rebased += 1;
@@ -224,19 +231,6 @@ fn remove(packing: &mut Packing, db: Db<'_>, objects: &[i64], cut: i64, done: &m
     Ok(())
 }
 
-/// Versions go with their days; those that have outlived theirs go now.
-fn leave_to_their_days(db: Db<'_>, object: i64, numbers: &[i64]) -> Outcome<()> {
-    let those = format!("object = ?1 AND number{}", in_list(numbers));
-    for (name, of) in [("bytes", ""), ("event_bytes", " AND verb > 4")] {
-        let bytes = format!(
-            "SELECT coalesce(sum(length(detail) + length(frame) + {ROW}), 0)::bigint FROM versions WHERE {those}{of}"
-        );
-        let bytes: i64 = db.one(&bytes, values![object])?;
-        forget_bytes(db, name, bytes)?;
-    }
-    db.run(&format!("DELETE FROM versions WHERE {those} AND day = '1970-01-01'"), values![object]).map(drop)
-}
-
 /// A version that becomes a full one.
 struct Rebase {
     number: i64,
@@ -247,11 +241,7 @@ struct Rebase {
 impl Rebase {
     /// `None` when it is one already.
     fn prepare(packing: &mut Packing, db: Db<'_>, number: i64) -> Outcome<Option<Self>> {
-        let sql = match db.is_file() {
-            true => "SELECT base, kind FROM versions WHERE number = ?1",
-            // One that outlives its day is one already.
-            false => "SELECT (day - '1970-01-01'::date)::bigint, kind FROM versions WHERE number = ?1",
-        };
+        let sql = "SELECT base, kind FROM versions WHERE number = ?1";
         let row = db.first(sql, values![number], |row| Ok((row.get::<i64>(0)?, row.get::<i64>(1)?)))?;
         let Some((_, kind)) = row.filter(|(base, _)| *base != 0) else { return Ok(None) };
         Ok(Some(Self { number, kind, body: packing.codec.body(db, number)? }))
@@ -259,14 +249,6 @@ impl Rebase {
 
     fn write(self, packing: &mut Packing, db: Db<'_>) -> Outcome<()> {
         let (shared, packed) = packing.full(db, self.kind, &self.body)?;
-        if !db.is_file() {
-            // Its row stays until its day is dropped, and shows nothing any more.
-            let sql = "INSERT INTO versions (day, number, object, kind, namespace, verb, source, observed_at, rv, rv_before, base, length, crc,
-                           dictionary, detail_length, detail_dictionary, tags, detail, frame)
-                       SELECT '1970-01-01', number, object, kind, namespace, verb, source, observed_at, rv, rv_before, 0, length, crc, ?2,
-                           detail_length, detail_dictionary, tags, detail, ?3 FROM versions WHERE number = ?1";
-            return db.run(sql, values![self.number, packed.dictionary, packed.frame]).map(drop);
-        }
         let sql = "UPDATE versions SET base = 0, content = ?2, split = ?3, dictionary = ?4, frame = ?5 WHERE number = ?1";
         let (content, split) = shared.unzip();
         let split = split.map(|split| i64::try_from(split).unwrap_or(i64::MAX));
@@ -277,15 +259,13 @@ impl Rebase {
 fn remove_version(packing: &mut Packing, db: Db<'_>, number: i64) -> Outcome<()> {
     let details = read::details(&mut packing.codec, db, number)?;
     let details = detail::read(&details, number)?;
-    // In a database, these are tags of the version.
-    let indexed = db.is_file().then_some(&details);
-    for manager in indexed.iter().flat_map(|details| details.managers.iter()) {
+    for manager in details.managers.iter() {
         if let Some(id) = names::find(db, Table::Managers, &manager.manager)? {
             let sql = "DELETE FROM version_managers WHERE manager = ?1 AND number = ?2";
             db.run(sql, values![id, number])?;
         }
     }
-    for path in indexed.iter().flat_map(|details| details.paths.iter()) {
+    for path in details.paths.iter() {
         if let Some(id) = names::find(db, Table::Paths, path)? {
             let sql = "DELETE FROM version_paths WHERE path = ?1 AND number = ?2";
             db.run(sql, values![id, number])?;

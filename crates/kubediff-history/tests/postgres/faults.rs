@@ -163,8 +163,27 @@ fn a_batch_whose_answer_is_lost_is_stored_once() {
             Ok(_) => next = last + 1,
             Err(error) => {
                 assert!(error.is_passing(), "{error:?}");
+                // What is sent again is cut, too, and somebody else commits in between.
+                let mut last = last;
+                while random.bool() {
+                    last += random.u64(0..3);
+                    let most = 1 << random.u8(8..18);
+                    let bytes = if random.bool() { i64::MAX } else { random.i64(0..most) };
+                    left.store(bytes, Ordering::SeqCst);
+                    let mut other = Batch::default();
+                    other.note("other", random.u8(..).to_string());
+                    let is_other = random.bool();
+                    let of = if is_other { &other } else { &batch(next..=last) };
+                    match history.commit(of) {
+                        // What was stored in fact is known now.
+                        Ok(_) if !is_other => next = last + 1,
+                        sent => assert!(sent.is_ok() || sent.unwrap_err().is_passing()),
+                    }
+                    left.store(i64::MAX, Ordering::SeqCst);
+                    repeated += 1;
+                }
                 // More has come meanwhile.
-                let last = last + random.u64(0..3);
+                last += random.u64(1..3);
                 repeated += 1 + insist(&mut history, &batch(next..=last));
                 next = last + 1;
             }

@@ -21,6 +21,19 @@ fn memory(of: u32) -> usize {
     line.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap() >> 10
 }
 
+fn all(reader: &mut Reader) -> Vec<Record> {
+    let filter = Filter { gaps: true, ..Filter::default() };
+    let (mut records, mut page) = (Vec::new(), Page::oldest(1_000));
+    loop {
+        let found = reader.records(&filter, &page).unwrap();
+        records.extend(found.records);
+        match records.last() {
+            Some(last) if found.more => page = page.after(last.number()),
+            _ => return records,
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_database_that_falls_silent_is_waited_for_and_nothing_is_lost() {
     let is_long = std::env::var_os("INFORMER_SOAK").is_some();
@@ -80,14 +93,13 @@ async fn a_database_that_falls_silent_is_waited_for_and_nothing_is_lost() {
     shop.patch(&name(0), "the last").await;
 
     // Each object's records stand for all of its changes.
-    let filter = Filter { gaps: true, ..Filter::default() };
     let wanted: BTreeMap<String, usize> =
         (0..OBJECTS).map(|index| (name(index), 1 + if index == 0 { patches + 1 } else { ROUNDS })).collect();
     let (mut told, mut merged, mut gaps);
     let begun = Instant::now();
     loop {
         (told, merged, gaps) = (BTreeMap::<String, usize>::new(), 0, Vec::new());
-        for record in reader.records(&filter, &Page::oldest(10_000)).unwrap().records {
+        for record in all(&mut reader) {
             match record {
                 Record::Change(change) => {
                     merged += usize::from(change.merged > 1);

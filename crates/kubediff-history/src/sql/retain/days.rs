@@ -1,0 +1,97 @@
+//! In a database, versions go with their days. What is removed is left to them, in a few statements for many objects: each of them waits for
+//! the network.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+
+use super::{forget_bytes, ids};
+use crate::report::Retained;
+use crate::sql::conditions::in_list;
+use crate::sql::db::{Db, Value, values};
+use crate::sql::fault::Outcome;
+use crate::sql::packing::{Packing, ROW};
+
+/// Removes the versions of these objects up to a number, but for the last one of each that exists then.
+pub(super) fn remove(
+    packing: &mut Packing,
+    db: Db<'_>,
+    objects: &[i64],
+    cut: i64,
+    done: &mut Retained,
+) -> Outcome<()> {
+    let list = in_list(objects);
+    let gone = ids(db, &format!("SELECT id FROM objects WHERE id{list} AND ended <= ?1"), values![cut])?;
+    let is_gone: BTreeSet<i64> = gone.iter().copied().collect();
+    let sql = format!(
+        "SELECT object, number, (day - '1970-01-01'::date)::bigint, kind FROM versions WHERE object{list} AND number <= ?1 ORDER BY number"
+    );
+    // The last version of that time is the state in which everything after it begins.
+    let (mut first_kept, mut old) = (BTreeMap::<i64, (i64, i64, i64)>::new(), Vec::new());
+    db.each(&sql, values![cut], |row| {
+        let (object, number) = (row.get(0)?, row.get(1)?);
+        if is_gone.contains(&object) {
+            old.push(number);
+        } else if let Some((before, ..)) = first_kept.insert(object, (number, row.get(2)?, row.get(3)?)) {
+            old.push(before);
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    let integers = |numbers: Vec<i64>| Value::Integers(numbers.into_iter().map(Some).collect());
+    let first = "UPDATE objects SET first = kept.first FROM unnest(?1, ?2) AS kept (id, first) WHERE objects.id = kept.id";
+    let firsts = first_kept.values().map(|(number, ..)| *number).collect();
+    db.run(first, &[integers(first_kept.keys().copied().collect()), integers(firsts)])?;
+    // One that outlives its day already is a full one.
+    first_kept.retain(|_, (_, day, _)| *day != 0);
+    let outlive: Vec<i64> = first_kept.values().map(|(number, ..)| *number).collect();
+    let mut bodies = packing.codec.bodies(db, &outlive)?;
+
+    done.versions += old.len() as u64;
+    let old = in_list(&old);
+    for (name, of) in [("bytes", ""), ("event_bytes", " AND verb > 4")] {
+        let bytes = format!(
+            "SELECT coalesce(sum(length(detail) + length(frame) + {ROW}), 0)::bigint FROM versions WHERE number{old}{of}"
+        );
+        forget_bytes(db, name, db.one(&bytes, &[])?)?;
+    }
+    db.run(&format!("DELETE FROM versions WHERE number{old} AND day = '1970-01-01'"), &[])?;
+    db.run(&format!("DELETE FROM objects WHERE id{}", in_list(&gone)), &[])?;
+
+    let (mut numbers, mut dictionaries, mut frames) = (Vec::new(), Vec::new(), Vec::new());
+    for (number, _, kind) in first_kept.into_values() {
+        let Some(body) = bodies.remove(&number) else { continue };
+        let (_, packed) = packing.full(db, kind, &body)?;
+        numbers.push(number);
+        dictionaries.push(packed.dictionary);
+        frames.push(Some(packed.frame));
+    }
+    done.rebased += numbers.len() as u64;
+    // Its row stays until its day is dropped, and shows nothing any more.
+    let outlives = "INSERT INTO versions (day, number, object, kind, namespace, verb, source, observed_at, rv, rv_before, base, length, crc,
+                        dictionary, detail_length, detail_dictionary, tags, detail, frame)
+                    SELECT '1970-01-01', v.number, object, kind, namespace, verb, source, observed_at, rv, rv_before, 0, length, crc, kept.dictionary,
+                        detail_length, detail_dictionary, tags, detail, kept.frame
+                    FROM unnest(?1, ?2, ?3) AS kept (number, dictionary, frame) JOIN versions v ON v.number = kept.number";
+    db.run(outlives, &[integers(numbers), integers(dictionaries), Value::Blobs(frames)]).map(drop)
+}
+
+/// Removes all versions of Events. Returns the last one.
+pub(super) fn remove_events(db: Db<'_>, events: &[i64], done: &mut Retained) -> Outcome<i64> {
+    let list = in_list(events);
+    let of = format!("number IN (SELECT number FROM versions WHERE object{list})");
+    db.run(&format!("DELETE FROM members WHERE {of}"), &[])?;
+    let gone = format!(
+        "DELETE FROM versions WHERE object{list} RETURNING number, length(detail) + length(frame) + {ROW}"
+    );
+    let (mut newest, mut bytes) = (0, 0);
+    db.each(&gone, &[], |row| {
+        newest = row.get::<i64>(0)?.max(newest);
+        bytes += row.get::<i64>(1)?;
+        done.versions += 1;
+        Ok(ControlFlow::Continue(()))
+    })?;
+    for name in ["bytes", "event_bytes"] {
+        forget_bytes(db, name, bytes)?;
+    }
+    db.run(&format!("DELETE FROM objects WHERE id{list}"), &[])?;
+    Ok(newest)
+}
