@@ -1,10 +1,13 @@
-//! Questions to a history: `log`, `show`, `diff`, `blame`, `get`, `history`. Each reads a file and ends, or asks a daemon in a
+//! Questions to a history: `log`, `show`, `diff`, `blame`, `get`, `clusters`, `history`. Each reads a file and ends, or asks a daemon in a
 //! cluster to do so. `replay` reads a recording.
 
 mod args;
 mod blame;
+mod clusters;
+mod compare;
 mod diff;
 mod error;
+mod fleet;
 mod get;
 mod log;
 mod maintain;
@@ -68,6 +71,7 @@ fn answer(query: &Query, now: &Zoned) -> Result<(), QueryError> {
         Query::Diff(args) => diff::run(args, now),
         Query::Blame(args) => blame::run(args, now),
         Query::Get(args) => get::run(args, now),
+        Query::Clusters(args) => clusters::run(args, now),
         Query::History(Maintain::Scrub(args)) => scrub::run(args, now),
         Query::History(args) => maintain::run(args, now),
     }
