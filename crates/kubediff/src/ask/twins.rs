@@ -3,11 +3,13 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use kubediff_history::{ObjectId, Page, Reader, Scope, Version};
+use serde_json::Value;
 
 use super::error::{AskError, UnknownName};
 use super::names::Target;
 use super::{names, period, stored};
 use crate::changes::change::Verb;
+use crate::hide::noise::TRACES;
 use crate::hide::secret::{may_be_none, may_have_mark, take_hashes};
 use crate::history::notes::{KEY, OTHER_KEY};
 use crate::{Change, Noise, Origin, Profile, Redacted, Schemas, Secrets, Sighting, Tally};
@@ -67,13 +69,14 @@ impl Twins {
             [old, new].map(|version| version.map(|version| stored::object(&version).into_inner()));
         let mut remarks = Vec::new();
         let is_one_key = matches!(&keys, [Some(one), Some(other)] if one == other);
-        if let (false, Some(old), Some(new)) = (is_one_key, &mut old, &mut new)
-            && take_hashes(old) | take_hashes(new)
-        {
-            remarks.push(
-                "hidden values have hashes of different keys in the two clusters: those of one length cannot be told apart"
-                    .to_owned(),
-            );
+        if !is_one_key {
+            let has_marks = |state: &mut Option<Value>| state.as_mut().is_some_and(take_hashes);
+            if let (true, true) = (has_marks(&mut old), has_marks(&mut new)) {
+                remarks.push(
+                    "hidden values have hashes of different keys in the two clusters: those of one length cannot be told apart"
+                        .to_owned(),
+                );
+            }
         }
         let mut profile = Profile { noise, secrets: Secrets::with_key([0; 32]), schemas };
         // The kind was asked for.
@@ -100,10 +103,11 @@ impl Twins {
                 let values = if open == 1 { "1 value is".to_owned() } else { format!("{open} values are") };
                 remarks.push(format!("{values} hidden in one of the clusters alone, and may be the same"));
             }
-            if change.diff.is_empty() && !change.dropped.is_empty() && change.verb == Verb::Updated {
-                let rules: Vec<String> =
-                    change.dropped.iter().map(|(rule, count)| format!("{rule} {count}")).collect();
-                remarks.push(format!("what differs is noise: {}; --show all shows it", rules.join(", ")));
+            // Two objects are two in any case.
+            let is_told = |rule: &&String| *rule != "identity" && !TRACES.contains(&rule.as_str());
+            let rules: Vec<&str> = change.dropped.keys().filter(is_told).map(String::as_str).collect();
+            if change.diff.is_empty() && !rules.is_empty() {
+                remarks.push(format!("they differ in noise: {}; --show all shows it", rules.join(", ")));
             }
         }
         let change = change.and_then(|change| change.only(|it| !may_be_none(&it.edit)));

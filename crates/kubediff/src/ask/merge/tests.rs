@@ -11,7 +11,7 @@ use crate::ask::names::Target;
 use crate::ask::period::Period;
 
 const SEEDS: [u64; 2] = [22, 4];
-const QUESTIONS: usize = 150;
+const QUESTIONS: usize = 40;
 const CLUSTERS: [&str; 5] = ["east", "north", "quiet", "south", "west"];
 const NAMESPACES: [&str; 3] = ["pay", "shop", "web"];
 const KINDS: [(&str, &str, &str); 2] = [("", "Pod", "pods"), ("apps", "Deployment", "deployments")];
@@ -43,7 +43,7 @@ fn fill(place: &Location, cluster: usize, random: &mut Rng, known: &mut Vec<Know
         now += random.i64(0..3);
         if random.u8(..10) == 0 {
             // Each is an outage of its own.
-            batch.gap(at(now - 1), at(now), Some("pods"), &format!("cause {number}"));
+            batch.gap(at(now - 1), at(now), Some("pods"), format!("cause {number}"));
             known.push(Known { cluster, number, at: now, change: None });
         } else {
             let (kind, namespace, manager) = (random.usize(..2), random.usize(..3), random.usize(..3));

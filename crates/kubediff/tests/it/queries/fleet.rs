@@ -13,7 +13,16 @@ use serde_json::{Value, json};
 use super::run::{outputs, run};
 use super::world::World;
 
-static SERVER: LazyLock<Server> = LazyLock::new(|| Server::start(Durability::None).unwrap());
+/// The server, and a database with tables and no history.
+static SERVER: LazyLock<(Server, String)> = LazyLock::new(|| {
+    let server = Server::start(Durability::None).unwrap();
+    let empty = server.create_database().unwrap();
+    let Location::Database(address) = Location::parse(&server.address(&empty)).unwrap() else {
+        panic!("no address")
+    };
+    assert!(migrate_database(&address).unwrap());
+    (server, empty)
+});
 
 /// A database with histories.
 struct Database {
@@ -22,9 +31,8 @@ struct Database {
 
 impl Database {
     fn new() -> Self {
-        let address = SERVER.address(&SERVER.create_database().unwrap());
-        let Location::Database(made) = Location::parse(&address).unwrap() else { panic!("no address") };
-        assert!(migrate_database(&made).unwrap());
+        let (server, empty) = &*SERVER;
+        let address = server.address(&server.copy_database(empty).unwrap());
         Self { address }
     }
 
@@ -93,12 +101,56 @@ const NOW: &str = "--now=2026-03-01T14:10:30+00:00[UTC]";
 fn the_logs_of_all_clusters_are_one_by_time() {
     let shops = shops();
     let ask = |line: &str| shops.run(&format!("{line} {NOW}"));
-    expect![[r#""#]].assert_eq(&ask("log --all-clusters"));
-    expect![[r#""#]].assert_eq(&ask("log --cluster staging,prod --oneline --reverse --limit 3"));
-    expect![[r#""#]].assert_eq(&ask("log deploy --all-clusters --manager h* --since 14:00 -p"));
-    expect![[r#""#]].assert_eq(&ask("log --all-clusters --since 14:09"));
-    expect![[r#""#]].assert_eq(&ask("log widgets.example.com --all-clusters"));
-    expect![[r#""#]].assert_eq(&ask("log --all-clusters --fold --limit 2"));
+    expect![[r#"
+        prod     2026-03-01 14:06:00  - configmaps shop/app  (deleted) #5
+        prod         data level (4 bytes)
+        prod     2026-03-01 14:05:00  + configmaps shop/app  (added by ann) #4
+        prod         data level (4 bytes)
+        staging  2026-03-01 14:05:00  + configmaps shop/app  (added by ann) #4
+        staging      data level (5 bytes)
+        prod     2026-03-01 14:03:00  ~ deployments.apps shop/cart  (updated by hpa) #3
+        prod         replicas 3 -> 4
+        staging  2026-03-01 14:03:00  ! not watched from 14:01:00 to 14:03:00 (2m0s): pods
+        staging      the server restarted
+        prod     2026-03-01 14:02:00  ± deployments.apps shop/cart  (recreated by argocd) #2
+        prod         image web 1 -> 2
+        staging  2026-03-01 14:00:00  ± deployments.apps shop/cart  (recreated by helm) #2
+        staging      image web 1 -> 2
+        kubediff: empty: the history is empty
+    "#]]
+    .assert_eq(&ask("log --all-clusters"));
+    expect![[r#"
+        staging  2026-03-01 14:00:00  ± deployments.apps shop/cart  image web 1 -> 2  (recreated by helm) #2
+        prod     2026-03-01 14:02:00  ± deployments.apps shop/cart  image web 1 -> 2  (recreated by argocd) #2
+        prod     2026-03-01 14:03:00  ~ deployments.apps shop/cart  replicas 3 -> 4  (updated by hpa) #3
+    "#]]
+    .assert_eq(&ask("log --cluster staging,prod --oneline --reverse --limit 3"));
+    expect![[r#"
+        prod     2026-03-01 14:03:00  ~ deployments.apps shop/cart  (updated by hpa) #3
+        prod         ~ spec.replicas: 3 → 4
+        staging  2026-03-01 14:00:00  ± deployments.apps shop/cart  (recreated by helm) #2
+        staging      ~ spec.template.spec.containers[web].image: web:1 → web:2
+        kubediff: empty: the history is empty
+    "#]]
+    .assert_eq(&ask("log deploy --all-clusters --manager h* --since 14:00 -p"));
+    expect![[r#"
+        kubediff: no change since 2026-03-01 14:09:00
+        kubediff: empty: the history is empty
+        kubediff: prod, staging: the history covers 2026-03-01 12:00:00 to 2026-03-01 14:10:00
+    "#]]
+    .assert_eq(&ask("log --all-clusters --since 14:09"));
+    expect![[r#"
+        kubediff: there is no resource `widgets.example.com`: it is not built in, and the history has configmaps, deployments.apps
+        exit 2
+    "#]].assert_eq(&ask("log widgets.example.com --all-clusters"));
+    expect![[r#"
+        prod     2026-03-01 14:06:00  - configmaps shop/app  (deleted) #5
+        prod         data level (4 bytes)
+        prod     2026-03-01 14:05:00  + configmaps shop/app  (added by ann) #4
+        prod         data level (4 bytes)
+        kubediff: empty: the history is empty
+    "#]]
+    .assert_eq(&ask("log --all-clusters --fold --limit 2"));
 
     let lines = shops.json(&format!("log --all-clusters -o json {NOW}"));
     let of: Vec<(&str, &str)> =
@@ -113,12 +165,34 @@ fn the_logs_of_all_clusters_are_one_by_time() {
         ("staging", "recreated"),
     ];
     assert_eq!(of, expected);
+
+    let mut staging = shops.cluster("staging", 2);
+    staging.keeps_events();
+    let about = json!({"kind": "Pod", "namespace": "shop", "name": "cart-a", "uid": "p"});
+    let metadata = json!({"name": "e", "namespace": "shop", "uid": "e"});
+    staging.became(
+        "14:07:00",
+        json!({"apiVersion": "v1", "kind": "Event", "metadata": metadata, "involvedObject": about, "reason": "BackOff", "message": "one\ntwo"}),
+    );
+    expect![[r#"
+        staging  2026-03-01 14:07:00  * Pod shop/cart-a  BackOff  () #5
+        staging      one
+        staging      two
+    "#]]
+    .assert_eq(&ask("log --cluster prod,staging --events --limit 1"));
+    let lines = shops.json(&format!("log --all-clusters --events --limit 1 -o json {NOW}"));
+    assert_eq!((&lines[0]["cluster"], &lines[0]["event"]["number"]), (&json!("staging"), &json!(5)));
 }
 
 #[test]
 fn clusters_are_listed_with_who_records_them() {
     let shops = shops();
-    expect![[r#""#]].assert_eq(&shops.run(&format!("clusters {NOW}")));
+    expect![[r#"
+        CLUSTER   UID              LEADER   LAST RECORD           WATCHED UNTIL         LAST HOUR   OBJECTS   SIZE
+        empty     uid-of-empty     none     none                  none                  0           0         0 bytes
+        prod      uid-of-prod      none     2026-03-01 14:06:00   2026-03-01 14:10:00   4           1         2,272 bytes
+        staging   uid-of-staging   none     2026-03-01 14:05:00   2026-03-01 14:10:00   2           2         1,568 bytes
+    "#]].assert_eq(&shops.run(&format!("clusters {NOW}")));
     let _prod = shops.cluster("prod", 1);
     let lines = shops.json(&format!("clusters -o json {NOW}"));
     let by_name: BTreeMap<&str, &Value> = lines.iter().map(|it| (it["name"].as_str().unwrap(), it)).collect();
@@ -142,9 +216,25 @@ fn clusters_are_listed_with_who_records_them() {
 fn objects_of_all_clusters_are_in_one_table() {
     let shops = shops();
     let ask = |line: &str| shops.run(&format!("{line} {NOW}"));
-    expect![[r#""#]].assert_eq(&ask("get deploy --all-clusters"));
-    expect![[r#""#]].assert_eq(&ask("get deploy,cm -n shop --cluster prod,staging -o name --at 14:05:30"));
-    expect![[r#""#]].assert_eq(&ask("get deploy/nothing --all-clusters"));
+    expect![[r#"
+        CLUSTER   NAMESPACE   NAME   READY   UP-TO-DATE   AVAILABLE   AGE
+        prod      shop        cart   0/4     0            0           130m
+        staging   shop        cart   0/1     0            0           130m
+        kubediff: empty: no deployments.apps found; the history is empty
+    "#]]
+    .assert_eq(&ask("get deploy --all-clusters"));
+    expect![[r#"
+        prod deployment.apps/cart
+        staging deployment.apps/cart
+        prod configmap/app
+        staging configmap/app
+    "#]]
+    .assert_eq(&ask("get deploy,cm -n shop --cluster prod,staging -o name --at 14:05:30"));
+    expect![[r#"
+        kubediff: no cluster has deployments.apps/nothing
+        exit 1
+    "#]]
+    .assert_eq(&ask("get deploy/nothing --all-clusters"));
 }
 
 #[test]
@@ -165,6 +255,8 @@ fn an_object_is_compared_with_its_twin_in_another_cluster() {
         world.wrote("14:00:00", "helm", cart(image, 3));
         world.known("14:00:00", secret(password, "admin"));
     }
+    prod.known("14:00:00", json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "key", "namespace": "shop", "uid": "a"}, "stringData": {"key": "hunter2hunter2", "same": "1234567890abc"}}));
+    staging.known("14:00:00", json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "key", "namespace": "shop", "uid": "b"}, "stringData": {"key": "hunter2", "same": "1234567890abd"}}));
     prod.wrote("14:01:00", "ann", config("app", json!({"level": "info", "token": "Zx9-hunter-token"})));
     // It is hidden in one of the clusters alone.
     let mut secrets = Secrets::with_key([2; 32]);
@@ -179,16 +271,67 @@ fn an_object_is_compared_with_its_twin_in_another_cluster() {
     shared.wrote("14:03:00", "eve", secret("hunter4hunter4", "admin"));
 
     let ask = |line: &str| database.run(&format!("diff {line} {NOW}"));
-    expect![[r#""#]].assert_eq(&ask("deploy/cart -n shop --cluster staging --to-cluster prod"));
-    expect![[r#""#]].assert_eq(&ask("deploy/cart --cluster shared --to-cluster prod --at 14:00:30"));
-    expect![[r#""#]].assert_eq(&ask("deploy/cart --cluster staging --to-cluster prod --at 13:00"));
+    expect![[r#"
+        deployments.apps shop/cart  staging → prod
+            ~ spec.template.spec.containers[web].image: web:1 → web:2
+        kubediff: staging: the history ends at 2026-03-01 14:01:00: what happened later is not known
+        kubediff: prod: the history ends at 2026-03-01 14:02:00: what happened later is not known
+    "#]]
+    .assert_eq(&ask("deploy/cart -n shop --cluster staging --to-cluster prod"));
+    expect![[r#"
+        kubediff: nothing of deployments.apps/cart differs between shared and prod at 2026-03-01 14:00:30
+    "#]]
+    .assert_eq(&ask("deploy/cart --cluster shared --to-cluster prod --at 14:00:30"));
+    expect![[r#"
+        kubediff: neither cluster has deployments.apps/cart; the history covers 2026-03-01 14:00:00 to 2026-03-01 14:02:00
+        exit 1
+    "#]].assert_eq(&ask("deploy/cart --cluster staging --to-cluster prod --at 13:00"));
     // Hashes of two keys say nothing, but for the lengths beside them.
-    expect![[r#""#]].assert_eq(&ask("secret/db --cluster staging --to-cluster prod"));
-    expect![[r#""#]].assert_eq(&ask("secret/db --cluster shared --to-cluster prod"));
-    expect![[r#""#]].assert_eq(&ask("secret/db --cluster shared --to-cluster prod --at 14:00:30"));
-    expect![[r#""#]].assert_eq(&ask("cm/app --cluster staging --to-cluster prod"));
-    expect![[r#""#]].assert_eq(&ask("cm/only --cluster staging --to-cluster prod --oneline"));
-    expect![[r#""#]].assert_eq(&ask("cm/only --cluster prod --to-cluster staging -o oneline"));
+    expect![[r#"
+        kubediff: nothing of secrets/db differs between staging and prod
+        kubediff: hidden values have hashes of different keys in the two clusters: those of one length cannot be told apart
+        kubediff: staging: the history ends at 2026-03-01 14:01:00: what happened later is not known
+        kubediff: prod: the history ends at 2026-03-01 14:02:00: what happened later is not known
+    "#]].assert_eq(&ask("secret/db --cluster staging --to-cluster prod"));
+    expect![[r#"
+        secrets shop/key  staging → prod
+            ~ stringData.key: <hmac:? 7 bytes> → <hmac:? 14 bytes>
+        kubediff: hidden values have hashes of different keys in the two clusters: those of one length cannot be told apart
+        kubediff: staging: the history ends at 2026-03-01 14:01:00: what happened later is not known
+        kubediff: prod: the history ends at 2026-03-01 14:02:00: what happened later is not known
+    "#]].assert_eq(&ask("secret/key --cluster staging --to-cluster prod"));
+    expect![[r#"
+        secrets shop/db  shared → prod
+            ~ stringData.password: <hmac:b433745242e810de 14 bytes> → <hmac:2923eb4bbd330b92 14 bytes>
+        kubediff: shared: the history ends at 2026-03-01 14:03:00: what happened later is not known
+        kubediff: prod: the history ends at 2026-03-01 14:02:00: what happened later is not known
+    "#]]
+    .assert_eq(&ask("secret/db --cluster shared --to-cluster prod"));
+    expect![[r#"
+        kubediff: nothing of secrets/db differs between shared and prod at 2026-03-01 14:00:30
+    "#]]
+    .assert_eq(&ask("secret/db --cluster shared --to-cluster prod --at 14:00:30"));
+    expect![[r#"
+        configmaps shop/app  staging → prod
+            ~ data.level: debug → info
+        kubediff: 1 value is hidden in one of the clusters alone, and may be the same
+        kubediff: staging: the history ends at 2026-03-01 14:01:00: what happened later is not known
+        kubediff: prod: the history ends at 2026-03-01 14:02:00: what happened later is not known
+    "#]]
+    .assert_eq(&ask("cm/app --cluster staging --to-cluster prod"));
+    expect![[r#"
+        configmaps shop/only  only in prod
+            data  a (1 byte)
+        kubediff: staging: the history ends at 2026-03-01 14:01:00: what happened later is not known
+        kubediff: prod: the history ends at 2026-03-01 14:02:00: what happened later is not known
+    "#]]
+    .assert_eq(&ask("cm/only --cluster staging --to-cluster prod"));
+    expect![[r#"
+        configmaps shop/only  only in prod  data a (1 byte)
+        kubediff: prod: the history ends at 2026-03-01 14:02:00: what happened later is not known
+        kubediff: staging: the history ends at 2026-03-01 14:01:00: what happened later is not known
+    "#]]
+    .assert_eq(&ask("cm/only --cluster prod --to-cluster staging -o oneline"));
     let json =
         &database.json(&format!("diff deploy/cart --cluster staging --to-cluster prod -o json {NOW}"))[0];
     assert_eq!((&json["from_cluster"], &json["to_cluster"]), (&json!("staging"), &json!("prod")));
