@@ -339,7 +339,7 @@ impl Reader {
     ///
     /// When the file cannot be read, or is damaged.
     pub fn standing(&mut self) -> Result<Standing, Error> {
-        self.at_once(|db, _, _| overview::standing(db))
+        self.at_once(|db, _, lens| overview::standing(db, lens))
     }
 
     /// The history in a line: who writes it, and how much. Changes are counted from this time on.
@@ -348,7 +348,7 @@ impl Reader {
     ///
     /// When the file cannot be read, or is damaged.
     pub fn overview(&mut self, since: Timestamp) -> Result<Overview, Error> {
-        self.at_once(|db, _, _| overview::overview(db, since))
+        self.at_once(|db, _, lens| overview::overview(db, lens, since))
     }
 
     /// The prints of hidden values ([`Batch::print`](crate::Batch::print)) with their namespaces, the oldest first.

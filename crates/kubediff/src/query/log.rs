@@ -20,9 +20,6 @@ use crate::{Change, Gap};
 
 /// Records that all logs together have read, but not shown yet, are about this many at most.
 const READ: usize = 20_000;
-/// Records of a log that are read first, where all of several are to be shown.
-const FIRST: usize = 64;
-
 pub(super) fn run(args: &LogArgs, now: &Zoned) -> Result<(), QueryError> {
     if let Some(story) = args.story {
         return story_of(Number(story), args, now);
@@ -36,12 +33,11 @@ pub(super) fn run(args: &LogArgs, now: &Zoned) -> Result<(), QueryError> {
     let mut output = Output::paged(args.screen, now);
     let format = if args.oneline { Format::Oneline } else { args.output };
     let order = if args.reverse { Order::OldestFirst } else { Order::NewestFirst };
-    let (first, most) = match args.limit {
-        Some(limit) if is_several => (4.max(2 * limit / members.len()).min(limit), limit),
-        None if is_several => (FIRST, usize::MAX),
-        limit => (limit.unwrap_or(usize::MAX), 1),
-    };
-    let most = most.min(READ / members.len().max(1));
+    let limit = args.limit.unwrap_or(usize::MAX);
+    // The latest of all may be of few logs.
+    let share = 4.max(limit.saturating_mul(2) / members.len().max(1));
+    let most = if is_several { limit.min(READ / members.len().max(1)) } else { limit };
+    let first = if is_several { most.min(share) } else { most };
     let (mut logs, mut standings) = (Vec::new(), Vec::new());
     for (Member { cluster, mut reader, standing }, target) in members {
         let question = Question {
@@ -73,7 +69,7 @@ pub(super) fn run(args: &LogArgs, now: &Zoned) -> Result<(), QueryError> {
     output.indent(names.map_or(0, |names| names + 2));
     let mut log = Log { format, patch: args.patch, names, output };
     let mut logs = Merge::new(logs, order);
-    let written = records(&mut logs, args.limit.unwrap_or(usize::MAX), &mut log);
+    let written = records(&mut logs, limit, &mut log);
     log.output.finish()?;
     let shown = written?;
     let zone = now.time_zone();
