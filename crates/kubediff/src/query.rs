@@ -68,7 +68,10 @@ fn answer(query: &Query, now: &Zoned) -> Result<(), QueryError> {
     match query {
         Query::Log(args) => log::run(args, now),
         Query::Show(args) => show::run(args, now),
-        Query::Diff(args) => diff::run(args, now),
+        Query::Diff(args) => match &args.to_cluster {
+            Some(other) => compare::run(args, other, now),
+            None => diff::run(args, now),
+        },
         Query::Blame(args) => blame::run(args, now),
         Query::Get(args) => get::run(args, now),
         Query::Clusters(args) => clusters::run(args, now),

@@ -4,7 +4,6 @@ use jiff::Zoned;
 use serde::Serialize;
 
 use super::args::{DiffArgs, DiffFormat};
-use super::compare;
 use super::error::QueryError;
 use super::output::Output;
 use crate::ask::names::Target;
@@ -17,9 +16,6 @@ use crate::text::terminal::say;
 use crate::{Change, Noise, Redacted};
 
 pub(super) fn run(args: &DiffArgs, now: &Zoned) -> Result<(), QueryError> {
-    if let Some(other) = &args.to_cluster {
-        return compare::run(args, other, now);
-    }
     let mut reader = args.source.open()?;
     let period = Period::read(args.from.as_deref(), Some(&args.to), now)?;
     let (Some(from), Some(to)) = (period.from, period.to) else { return Ok(()) };
