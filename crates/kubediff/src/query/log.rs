@@ -20,6 +20,8 @@ use crate::{Change, Gap};
 
 /// Records that all logs together have read, but not shown yet, are about this many at most.
 const READ: usize = 20_000;
+/// Entries that a screen shows.
+const SCREEN: usize = 100;
 pub(super) fn run(args: &LogArgs, now: &Zoned) -> Result<(), QueryError> {
     if let Some(story) = args.story {
         return story_of(Number(story), args, now);
@@ -34,8 +36,9 @@ pub(super) fn run(args: &LogArgs, now: &Zoned) -> Result<(), QueryError> {
     let format = if args.oneline { Format::Oneline } else { args.output };
     let order = if args.reverse { Order::OldestFirst } else { Order::NewestFirst };
     let limit = args.limit.unwrap_or(usize::MAX);
-    // The latest of all may be of few logs.
-    let share = 4.max(limit.saturating_mul(2) / members.len().max(1));
+    // The latest of all may be of few logs, and a person waits for the first of them.
+    let soon = if output.columns().is_some() { limit.min(SCREEN) } else { limit };
+    let share = 4.max(soon.saturating_mul(2) / members.len().max(1));
     let most = if is_several { limit.min(READ / members.len().max(1)) } else { limit };
     let first = if is_several { most.min(share) } else { most };
     let (mut logs, mut standings) = (Vec::new(), Vec::new());
