@@ -8,6 +8,10 @@
 //!     writers 100        that many daemons with 10 changes a second each: how long their commits take
 //!     questions 2000000  the newest 50 of a namespace, a path and an object among so many changes, and the bytes of each, also in a file
 //!     retention 200000   so many changes of an old day are removed: how long writers wait
+//!
+//! How long questions about many clusters take, as the program answers them (`cargo build --release -p kubectl-changes`):
+//!
+//!     cargo run --release -p kubectl-changes-history --features postgres --example load -- fleet LOGS CHANGES target/release/kubediff
 
 #![allow(clippy::print_stdout, reason = "it is a program")]
 
@@ -27,6 +31,9 @@ const BATCH: usize = 500;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
+    if std::env::args().nth(1).as_deref() == Some("fleet") {
+        return fleet(&arguments.skip(1).collect::<Vec<_>>());
+    }
     let seconds: u64 = arguments.next().map_or(Ok(10), |text| text.parse())?;
     let time = Duration::from_secs(seconds);
     let place = arguments.next();
@@ -263,6 +270,69 @@ fn retention(
     sql(
         "DO $$ BEGIN IF EXISTS (SELECT FROM kubediff.days WHERE day < current_date) THEN RAISE 'the day is there'; END IF; END $$",
     )
+}
+
+/// Fills a database with logs of as many changes each, one each 26 s until now, and asks the program about all of them.
+#[cfg(feature = "postgres")]
+fn fleet(arguments: &[String]) -> Result<(), Box<dyn Error>> {
+    let [logs, changes, program] = arguments else { return Err("LOGS CHANGES PROGRAM".into()) };
+    let (logs, changes): (usize, usize) = (logs.parse()?, changes.parse()?);
+    let server = postgres_server::Server::start(postgres_server::Durability::None)?;
+    let database = server.create_database()?;
+    let location = Location::parse(&server.address(&database))?;
+    if let Location::Database(address) = &location {
+        migrate_database(address)?;
+    }
+    let prepared = prepare();
+    let (now, pace) = (Timestamp::now(), jiff::SignedDuration::from_secs(26));
+    let started = Instant::now();
+    for log in 0..logs {
+        let cluster = Cluster { uid: format!("uid-{log}"), name: Some(format!("cluster-{log:03}")) };
+        let mut history = History::at(&location, &cluster, &Settings::default())?;
+        let mut batch = Batch::default();
+        for change in 0..changes {
+            let of = prepared.get(change % PODS).and_then(|pod| pod.get(change / PODS % VERSIONS));
+            let mut of = of.ok_or("nothing prepared")?.clone();
+            let ago = pace * i32::try_from(changes - change)?;
+            // Each cluster has its own milliseconds.
+            of.record.observed_at = now - ago + jiff::SignedDuration::from_millis(i64::try_from(log)?);
+            batch.observe(of);
+            if batch.len() == BATCH || change + 1 == changes {
+                history.commit(&std::mem::take(&mut batch))?;
+            }
+        }
+    }
+    println!("{logs} logs x {changes} changes in {} s", started.elapsed().as_secs());
+    server.sql(&database, "VACUUM ANALYZE")?;
+    for question in [
+        "log --all-clusters --since -1h --oneline",
+        "log --all-clusters --since -1h --oneline --limit 50",
+        "log --all-clusters --oneline --limit 50",
+        "log --all-clusters -n team-7 --since -1h --oneline",
+        "log --cluster cluster-001 --since -1h --oneline",
+        "diff po/web-7 --cluster cluster-001 --to-cluster cluster-002",
+        "clusters",
+    ] {
+        let (mut times, mut lines) = (Vec::new(), 0);
+        for _ in 0..5 {
+            let started = Instant::now();
+            let mut command = std::process::Command::new(program);
+            let command = command.args(question.split(' ')).args(["--history", &server.address(&database)]);
+            let output = command.output()?;
+            times.push(started.elapsed().as_millis());
+            if !output.status.success() {
+                return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
+            }
+            lines = output.stdout.iter().filter(|byte| **byte == b'\n').count();
+        }
+        println!("{question}: {lines} lines, ms: {times:?}");
+    }
+    Ok(())
+}
+
+#[cfg(not(feature = "postgres"))]
+fn fleet(_: &[String]) -> Result<(), Box<dyn Error>> {
+    Err("this needs `--features postgres`".into())
 }
 
 fn load(place: &Location, time: Duration) -> Result<(), Box<dyn Error>> {

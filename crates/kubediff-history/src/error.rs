@@ -204,10 +204,12 @@ pub enum Error {
         place: Place,
     },
     /// The database has the histories of several clusters, or none of this name.
-    #[error("{place} has the histories of {}; choose one with --cluster", known.join(", "))]
+    #[error("{place} has {}", choice(wanted.as_deref(), known))]
     WhichCluster {
         /// The database.
         place: Place,
+        /// The name that it does not have, if one was chosen.
+        wanted: Option<String>,
         /// Their names.
         known: Vec<String>,
     },
@@ -237,6 +239,22 @@ pub enum Error {
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+}
+
+/// `no history of prd; choose with --cluster from prod, staging`.
+fn choice(wanted: Option<&str>, known: &[String]) -> String {
+    let known_in_words = known.join(", ");
+    match wanted {
+        _ if known.is_empty() => {
+            "no history that this login may read; `kubediff serve` of a cluster begins one".to_owned()
+        }
+        Some(wanted) => {
+            format!("no history of the cluster {wanted}; choose with --cluster from {known_in_words}")
+        }
+        None => format!(
+            "the histories of {known_in_words}; choose one with --cluster (`log` and `get` also take several, and --all-clusters)"
+        ),
+    }
 }
 
 impl Error {

@@ -12,5 +12,5 @@ mod write;
 pub use address::Address;
 pub(crate) use claim::Claim;
 pub use schema::migrate as migrate_database;
-pub(crate) use schema::{connect, read};
+pub(crate) use schema::{connect, logs};
 pub(crate) use write::PostgresHistory;

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "postgres")]
 mod archive;
+mod opening;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
@@ -17,21 +18,22 @@ use serde_json::Value;
 use crate::blame::{Blame, Blaming, Field};
 use crate::error::{Error, Place};
 use crate::filter::{At, Filter, KindName, Page, Scope};
-use crate::location::Location;
 use crate::mask::Mask;
 #[cfg(feature = "postgres")]
-use crate::postgres::session::{Log, Role};
+use crate::postgres::session::Role;
 #[cfg(feature = "postgres")]
 use crate::postgres::{self, Address};
 use crate::record::{Gap, Gvk, Incarnation, Number, ObjectId, Version};
-use crate::report::{Checked, Cluster, DeadLetter, Ids, Plan, Present, Records, Retention, Sink, Size};
+use crate::report::{
+    Checked, Cluster, DeadLetter, Ids, Overview, Plan, Present, Records, Retention, Sink, Size, Standing,
+};
 use crate::sight::Sight;
 use crate::sql::codec::Codec;
 use crate::sql::db::{Db, Purpose};
 use crate::sql::fault::{Fault, Outcome};
 use crate::sql::read::{self, Lens};
 use crate::sql::sight::{self, Tenancies};
-use crate::sql::{retain, states, stories, survey, times, verify};
+use crate::sql::{overview, retain, states, stories, survey, times, verify};
 use crate::sqlite::schema;
 use crate::story::StoredStory;
 use crate::survey::Survey;
@@ -85,69 +87,6 @@ impl Session {
 }
 
 impl Reader {
-    /// Opens the history in this file for reading.
-    ///
-    /// # Errors
-    ///
-    /// When there is no such file, it is no history, or of a format that this program does not know.
-    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
-        let path = path.as_ref();
-        let session = Session::File { path: path.to_owned(), connection: schema::open_for_reading(path)? };
-        Self::new(path.into(), session)
-    }
-
-    /// Opens the history at a location. In a database with several, it is that of the cluster with this name or uid.
-    ///
-    /// # Errors
-    ///
-    /// As [`Reader::open`]; in a database also [`Error::WhichCluster`], [`Error::NoTables`], [`Error::Denied`] and [`Error::Unreachable`].
-    #[cfg_attr(not(feature = "postgres"), expect(unused_variables, reason = "a file has one cluster"))]
-    pub fn at(location: &Location, cluster: Option<&str>) -> Result<Self, Error> {
-        match location {
-            Location::File(path) => Self::open(path),
-            #[cfg(feature = "postgres")]
-            // A daemon's login may be no reader: it has its own history.
-            Location::Database(address) => {
-                Self::of_database(address, &[Role::Reader, Role::Writer], |logs| match (cluster, logs) {
-                    (None, [log]) => Some(log.clone()),
-                    (None, _) => None,
-                    (Some(wanted), logs) => {
-                        let is_it = |log: &&Log| {
-                            log.cluster.name.as_deref() == Some(wanted) || log.cluster.uid == wanted
-                        };
-                        logs.iter().find(is_it).cloned()
-                    }
-                })
-            }
-        }
-    }
-
-    /// Opens the history with this id.
-    #[cfg(feature = "postgres")]
-    pub(crate) fn of_log(address: &Address, id: &str) -> Result<Self, Error> {
-        Self::of_database(address, &[Role::Writer], |logs| logs.iter().find(|log| log.id == id).cloned())
-    }
-
-    #[cfg(feature = "postgres")]
-    fn of_database(
-        address: &Address,
-        roles: &[Role],
-        choose: impl FnOnce(&[Log]) -> Option<Log>,
-    ) -> Result<Self, Error> {
-        let (session, role) = postgres::read(address, roles, choose)?;
-        Self::new(address.place(), Session::Postgres(Box::new(session), address.clone(), role))
-    }
-
-    fn new(place: Place, session: Session) -> Result<Self, Error> {
-        let opened = || -> Outcome<_> {
-            let cluster = session.db().cluster()?;
-            Ok((Codec::new()?, cluster.name.unwrap_or(cluster.uid)))
-        };
-        let (codec, cluster) = opened().map_err(|fault| fault.at(place.clone()))?;
-        let lens = Lens { cluster, mask: None, is_limited: false };
-        Ok(Self { place, session, codec, lens, made: HashMap::new() })
-    }
-
     /// Ends questions with [`Error::Late`] that are not answered by then; without a deadline, they take as long as they take. The content
     /// that is being unpacked at the deadline delays the error a little.
     ///
@@ -394,6 +333,24 @@ impl Reader {
     /// When the file cannot be read, or is damaged.
     pub fn notes(&mut self) -> Result<BTreeMap<String, String>, Error> {
         self.at_once(|db, _, _| read::notes(db))
+    }
+
+    /// What the writer knows about now: its notes and positions, and the last record.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn standing(&mut self) -> Result<Standing, Error> {
+        self.at_once(|db, _, lens| overview::standing(db, lens))
+    }
+
+    /// The history in a line: who writes it, and how much. Changes are counted from this time on.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn overview(&mut self, since: Timestamp) -> Result<Overview, Error> {
+        self.at_once(|db, _, lens| overview::overview(db, lens, since))
     }
 
     /// The prints of hidden values ([`Batch::print`](crate::Batch::print)) with their namespaces, the oldest first.

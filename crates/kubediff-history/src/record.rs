@@ -296,6 +296,16 @@ impl Record {
             Self::Event(event) => event.number,
         }
     }
+
+    /// When it was seen, or when it ended.
+    pub fn at(&self) -> Timestamp {
+        match self {
+            Self::Change(change) => change.observed_at,
+            Self::Gap(gap) => gap.to,
+            Self::Scrubbed(scrubbed) => scrubbed.at,
+            Self::Event(event) => event.observed_at,
+        }
+    }
 }
 
 impl Verb {

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use jiff::Timestamp;
+
 use crate::record::{Number, Record};
 
 /// Which cluster a file is about.
@@ -12,6 +14,54 @@ pub struct Cluster {
     pub uid: String,
     /// The name that people know it by.
     pub name: Option<String>,
+}
+
+impl Cluster {
+    /// Its name, else its uid.
+    pub fn shown(&self) -> &str {
+        self.name.as_deref().unwrap_or(&self.uid)
+    }
+}
+
+/// What the writer of a history knows about now.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// Its [notes](crate::Reader::notes).
+    pub notes: BTreeMap<String, String>,
+    /// Its [positions](crate::Reader::positions).
+    pub positions: BTreeMap<String, String>,
+    /// The last record, and its time.
+    pub last: Option<(Number, Timestamp)>,
+    /// Whether it has [prints](crate::Reader::prints).
+    pub has_prints: bool,
+    /// Whether the reader [is limited](crate::Reader::is_limited).
+    pub is_limited: bool,
+}
+
+/// A history in a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Overview {
+    /// The cluster that it is of.
+    pub cluster: Cluster,
+    /// The process that has the term. In a file nobody has one.
+    pub leader: Option<Leader>,
+    /// What the writer knows about now.
+    pub standing: Standing,
+    /// How many changes were seen since the time of the question.
+    pub changes: u64,
+    /// The number of objects that exist.
+    pub existing: u64,
+    /// Bytes: of a file with the log beside it; in a database of the history's own versions.
+    pub bytes: u64,
+}
+
+/// The process that has the term of a history.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Leader {
+    /// Its name.
+    pub name: String,
+    /// Since when it has the term.
+    pub since: Timestamp,
 }
 
 /// How a file is written.

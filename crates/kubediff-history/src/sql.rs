@@ -11,6 +11,7 @@ pub(crate) mod fault;
 pub(crate) mod links;
 pub(crate) mod names;
 pub(crate) mod noise;
+pub(crate) mod overview;
 pub(crate) mod packing;
 pub(crate) mod read;
 pub(crate) mod recent;

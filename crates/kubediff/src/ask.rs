@@ -7,12 +7,14 @@ mod error;
 mod fields;
 pub(crate) mod instant;
 pub(crate) mod log;
+pub(crate) mod merge;
 pub(crate) mod names;
 pub(crate) mod net;
 pub(crate) mod period;
 mod stored;
 mod stories;
 mod table;
+pub(crate) mod twins;
 
 pub(crate) use blame::{authors, fields_of};
 pub use error::{AskError, UnknownName};

@@ -1,11 +1,14 @@
-//! Questions to a history: `log`, `show`, `diff`, `blame`, `get`, `history`. Each reads a file and ends, or asks a daemon in a
+//! Questions to a history: `log`, `show`, `diff`, `blame`, `get`, `clusters`, `history`. Each reads a file and ends, or asks a daemon in a
 //! cluster to do so. `replay` reads a recording.
 
 mod archive;
 mod args;
 mod blame;
+mod clusters;
+mod compare;
 mod diff;
 mod error;
+mod fleet;
 mod get;
 mod log;
 mod maintain;
@@ -66,9 +69,13 @@ fn answer(query: &Query, now: &Zoned) -> Result<(), QueryError> {
     match query {
         Query::Log(args) => log::run(args, now),
         Query::Show(args) => show::run(args, now),
-        Query::Diff(args) => diff::run(args, now),
+        Query::Diff(args) => match &args.to_cluster {
+            Some(other) => compare::run(args, other, now),
+            None => diff::run(args, now),
+        },
         Query::Blame(args) => blame::run(args, now),
         Query::Get(args) => get::run(args, now),
+        Query::Clusters(args) => clusters::run(args, now),
         Query::History(Maintain::Archive(args)) => archive::run(args, now),
         Query::History(Maintain::Scrub(args)) => scrub::run(args, now),
         Query::History(args) => maintain::run(args, now),

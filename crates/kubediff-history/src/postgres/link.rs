@@ -6,7 +6,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use futures_util::future::join_all;
+use futures_util::future::{join, join_all};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_postgres::config::SslMode;
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
@@ -28,6 +28,8 @@ type Answer<T> = Result<T, tokio_postgres::Error>;
 enum Command {
     /// Sends all statements, and then waits for their results: that is one round trip.
     Run(Vec<Statement>, SyncSender<Answer<Vec<Done>>>),
+    /// Sends these statements with the next command, and not before.
+    First(String),
     /// Statements without parameters and results.
     Batch(String, SyncSender<Answer<()>>),
     /// Runs this statement now and after each such time.
@@ -73,6 +75,18 @@ impl Link {
         self.ask(|reply| Command::Batch(sql.into(), reply))
     }
 
+    /// Runs statements without parameters together with what comes next. Their error is its error.
+    pub(crate) fn first(&self, sql: String) {
+        // A connection that has ended says so then.
+        let _ = self.commands.send(Command::First(sql));
+    }
+
+    /// Runs statements without parameters, of which nobody waits for the end.
+    pub(crate) fn last(&self, sql: &str) {
+        let (reply, _) = sync_channel(1);
+        let _ = self.commands.send(Command::Batch(sql.to_owned(), reply));
+    }
+
     /// Runs this statement again and again, as long as the connection lives. Its failures have no consequence.
     pub(crate) fn repeat(&self, every: Duration, sql: String) {
         // A connection that has ended says so at the next statement.
@@ -102,6 +116,7 @@ async fn drive(
     };
     let _ = connected.send(Ok(()));
     let mut repeat: Option<(tokio::time::Interval, String)> = None;
+    let mut first: Option<String> = None;
     loop {
         let tick = async {
             match &mut repeat {
@@ -121,9 +136,11 @@ async fn drive(
         match command {
             None => return,
             Some(Command::Run(statements, reply)) => {
-                let _ = reply.send(client.run(&statements).await);
+                let _ = reply.send(client.run(first.take(), &statements).await);
             }
+            Some(Command::First(sql)) => first = Some(sql),
             Some(Command::Batch(sql, reply)) => {
+                let sql = first.take().map_or(sql.clone(), |first| format!("{first}; {sql}"));
                 let _ = reply.send(client.client.batch_execute(&sql).await);
             }
             Some(Command::Repeat(every, sql)) => repeat = Some((tokio::time::interval(every), sql)),
@@ -163,7 +180,7 @@ impl Prepared {
         Self { client, asked: HashMap::new() }
     }
 
-    async fn run(&mut self, statements: &[Statement]) -> Answer<Vec<Done>> {
+    async fn run(&mut self, first: Option<String>, statements: &[Statement]) -> Answer<Vec<Done>> {
         for Statement { sql, values } in statements {
             if self.asked.len() >= REMEMBERED {
                 self.asked.clear();
@@ -180,7 +197,12 @@ impl Prepared {
         let (client, asked) = (&self.client, &self.asked);
         let prepared = |sql: &str| asked.get(sql).and_then(Option::as_ref);
         let results = statements.iter().map(|statement| one(client, prepared(&statement.sql), statement));
-        join_all(results).await.into_iter().collect()
+        let (first, results) = match first {
+            Some(first) => join(client.batch_execute(&first), join_all(results)).await,
+            None => (Ok(()), join_all(results).await),
+        };
+        first?;
+        results.into_iter().collect()
     }
 }
 

@@ -74,7 +74,7 @@ pub(crate) fn connect(address: &Address, role: Role) -> Result<Link, Error> {
 }
 
 /// The logs that a login may see.
-pub(crate) fn logs(link: &Link) -> Outcome<Vec<Log>> {
+fn list(link: &Link) -> Outcome<Vec<Log>> {
     let sql =
         "SELECT log, id::text, cluster_uid, cluster_name FROM log_list ORDER BY cluster_name, cluster_uid";
     let found = link.run_one(sql.to_owned(), &[])?;
@@ -91,17 +91,12 @@ pub(crate) fn logs(link: &Link) -> Outcome<Vec<Log>> {
 pub(crate) fn open_log(link: Link, cluster: &Cluster) -> Outcome<Session> {
     let values = [Value::from(&cluster.uid), Value::from(cluster.name.as_deref())];
     link.run_one("SELECT open_log($1, $2)".to_owned(), &values)?;
-    let log = logs(&link)?.into_iter().find(|log| log.cluster.uid == cluster.uid);
+    let log = list(&link)?.into_iter().find(|log| log.cluster.uid == cluster.uid);
     Session::of(link, log.ok_or_else(|| Fault::damaged("the log of this cluster is missing"))?)
 }
 
-/// Reads one of the logs of a database, in the first of these roles that the login may have. Says in which.
-pub(crate) fn read(
-    address: &Address,
-    roles: &[Role],
-    choose: impl FnOnce(&[Log]) -> Option<Log>,
-) -> Result<(Session, Role), Error> {
-    let failed = |fault: Fault| fault.at(address.place());
+/// Connects in the first of these roles that the login may have. Says in which, and which logs it may see.
+pub(crate) fn logs(address: &Address, roles: &[Role]) -> Result<(Link, Vec<Log>, Role), Error> {
     let mut roles = roles.iter().map(|role| (connect(address, *role), *role));
     let is_refused = |tried: &(Result<_, Error>, Role)| matches!(tried.0, Err(Error::Denied { .. }));
     let mut tried = roles.next();
@@ -112,11 +107,6 @@ pub(crate) fn read(
     }
     let Some((link, role)) = tried else { return Err(Error::NotFound("role".to_owned())) };
     let link = link?;
-    let logs = logs(&link).map_err(failed)?;
-    let Some(log) = choose(&logs) else {
-        let name = |log: Log| log.cluster.name.unwrap_or(log.cluster.uid);
-        let known = logs.into_iter().map(name).collect();
-        return Err(Error::WhichCluster { place: address.place(), known });
-    };
-    Ok((Session::of(link, log).map_err(failed)?, role))
+    let logs = list(&link).map_err(|fault| fault.at(address.place()))?;
+    Ok((link, logs, role))
 }

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::link::{Done, Link};
@@ -31,6 +32,8 @@ pub(crate) struct Session {
     pub(crate) token: Option<String>,
     /// When questions end.
     deadline: Cell<Option<Instant>>,
+    /// Where other sessions have the same connection: a transaction holds it.
+    turn: Option<Arc<Mutex<()>>>,
 }
 
 /// A log of a database.
@@ -41,12 +44,25 @@ pub(crate) struct Log {
     pub(crate) cluster: Cluster,
 }
 
+impl Log {
+    /// Whether it is of the cluster with this name or uid.
+    pub(crate) fn is_of(&self, wanted: &str) -> bool {
+        self.cluster.name.as_deref() == Some(wanted) || self.cluster.uid == wanted
+    }
+}
+
 impl Session {
     /// Acts in a role on one log from now on.
     pub(crate) fn of(link: Link, log: Log) -> Outcome<Self> {
         link.batch(format!("SET kubediff.log = {}", log.log))?;
         let Log { log, id, cluster } = log;
-        Ok(Self { link, log, id, cluster, token: None, deadline: Cell::new(None) })
+        Ok(Self { link, log, id, cluster, token: None, deadline: Cell::new(None), turn: None })
+    }
+
+    /// Reads one log over a connection that other sessions have, too.
+    pub(crate) fn among(link: &Link, turn: &Arc<Mutex<()>>, Log { log, id, cluster }: Log) -> Self {
+        let (link, turn) = (link.clone(), Some(turn.clone()));
+        Self { link, log, id, cluster, token: None, deadline: Cell::new(None), turn }
     }
 
     /// The same over another connection.
@@ -71,17 +87,24 @@ impl Session {
 
     /// How a transaction begins.
     fn begin(&self, purpose: Purpose) -> Outcome<String> {
-        Ok(match (purpose, self.deadline.get()) {
-            (Purpose::Read, None) => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY".to_owned(),
-            (Purpose::Read, Some(deadline)) => {
-                let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
-                format!(
-                    "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = {}",
-                    left.as_millis()
-                )
+        Ok(match purpose {
+            Purpose::Read => {
+                let mut begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY".to_owned();
+                if self.turn.is_some() {
+                    begin.push_str(&format!("; SET LOCAL kubediff.log = {}", self.log));
+                }
+                if let Some(deadline) = self.deadline.get() {
+                    let left = deadline.saturating_duration_since(Instant::now());
+                    let left = left.max(Duration::from_millis(1)).as_millis();
+                    begin.push_str(&format!("; SET LOCAL statement_timeout = {left}"));
+                }
+                begin
             }
-            (Purpose::Limit, _) => "BEGIN".to_owned(),
-            (Purpose::Write, _) => {
+            Purpose::Limit if self.turn.is_some() => {
+                return Err(Fault::Invalid("views are of a connection, which other readers have, too"));
+            }
+            Purpose::Limit => "BEGIN".to_owned(),
+            Purpose::Write => {
                 let token = self.token.as_deref().ok_or(Fault::Invalid("a reader writes nothing"))?;
                 format!("BEGIN; SELECT hold_term('{token}')")
             }
@@ -118,8 +141,21 @@ impl Database for Session {
     }
 
     fn transaction(&self, purpose: Purpose, work: &mut dyn FnMut() -> Outcome<()>) -> Outcome<()> {
+        let _turn = self.turn.as_ref().map(|turn| turn.lock().unwrap_or_else(PoisonError::into_inner));
         let begin = self.begin(purpose)?;
-        match self.link.batch(begin).and_then(|()| work()) {
+        // To read takes as many round trips as it has statements.
+        let is_read = purpose == Purpose::Read;
+        let begun = if is_read {
+            self.link.first(begin);
+            Ok(())
+        } else {
+            self.link.batch(begin)
+        };
+        match begun.and_then(|()| work()) {
+            Ok(()) if is_read => {
+                self.link.last("COMMIT");
+                Ok(())
+            }
             Ok(()) => self.link.batch("COMMIT"),
             Err(fault) => {
                 // Without a connection there is no transaction.

@@ -283,7 +283,14 @@ fn select(
     (page, limit): (&Page, usize),
     found: &mut Found,
 ) -> Outcome<()> {
-    let sql = format!("{HEAD}{}{}", conditions.text, order_by("v.number", page, limit));
+    let (text, order) = (&conditions.text, order_by("v.number", page, limit));
+    let sql = if db.is_file() {
+        format!("{HEAD}{text}{order}")
+    } else {
+        // A database does not know that versions are of the objects of their log: it would begin with all of these.
+        let page = format!("(SELECT * FROM versions v{text}{order}) v");
+        HEAD.replacen("versions v", &page, 1) + &order
+    };
     db.each(&sql, &conditions.parameters, |row| {
         let row = VersionRow::read(row)?;
         found.bytes += row.detail.length;

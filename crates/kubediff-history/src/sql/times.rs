@@ -37,14 +37,14 @@ impl Span {
         if from.is_none() && to.is_none() {
             return Ok(span);
         }
-        let (ordered, end) = (meta(db, "ordered_from")?, meta(db, "next")?);
-        if let Some(from) = from
-            && is_ordered(db, from)?
+        let Clock { ordered_from, disordered_until } = Clock::read(db)?;
+        if let Some(from) = from.map(Timestamp::as_microsecond)
+            && disordered_until.is_none_or(|latest| from > latest)
         {
-            span.from = first(db, (ordered, end), from.as_microsecond())?;
+            span.from = first(db, ordered_from, from)?;
         }
         if let Some(to) = to.map(Timestamp::as_microsecond) {
-            span.to = first(db, (ordered, end), to)?;
+            span.to = first(db, ordered_from, to)?;
         }
         Ok(span)
     }
@@ -75,9 +75,31 @@ pub(crate) fn meta(db: Db<'_>, name: &str) -> Outcome<i64> {
     db.one("SELECT value FROM meta WHERE name = ?1", values![name])
 }
 
+/// From which number on no version is earlier than the one before it, and the latest time of those before.
+struct Clock {
+    ordered_from: i64,
+    disordered_until: Option<i64>,
+}
+
+impl Clock {
+    fn read(db: Db<'_>) -> Outcome<Self> {
+        let mut clock = Self { ordered_from: 0, disordered_until: None };
+        let sql = "SELECT name, value FROM meta WHERE name IN ('ordered_from', 'disordered_until')";
+        for (name, value) in
+            db.all(sql, &[], |row| Ok((row.get::<String>(0)?, row.get::<Option<i64>>(1)?)))?
+        {
+            match name.as_str() {
+                "ordered_from" => clock.ordered_from = value.unwrap_or_default(),
+                _ => clock.disordered_until = value,
+            }
+        }
+        Ok(clock)
+    }
+}
+
 /// Whether the numbers say which versions are of this time or later.
 pub(crate) fn is_ordered(db: Db<'_>, time: Timestamp) -> Outcome<bool> {
-    let latest: Option<i64> = db.one("SELECT value FROM meta WHERE name = 'disordered_until'", &[])?;
+    let latest = Clock::read(db)?.disordered_until;
     Ok(latest.is_none_or(|latest| time.as_microsecond() > latest))
 }
 
@@ -93,16 +115,10 @@ pub(crate) fn time_of(db: Db<'_>, last: Number) -> Outcome<Option<Timestamp>> {
     at.map(values::time).transpose()
 }
 
-/// The first of these numbers that a version of this time or later has, or their end. It takes as many looks as the numbers have digits
-/// in base two.
-fn first(db: Db<'_>, (mut low, mut high): (i64, i64), time: i64) -> Outcome<i64> {
-    let sql = "SELECT number, observed_at FROM main.versions WHERE number >= ?1 AND number < ?2 ORDER BY number LIMIT 1";
-    while low < high {
-        let middle = low + (high - low) / 2;
-        match db.first(sql, values![middle, high], |row| Ok((row.get::<i64>(0)?, row.get::<i64>(1)?)))? {
-            Some((number, at)) if at < time => low = number + 1,
-            _ => high = middle,
-        }
-    }
-    Ok(low)
+/// The first number from `low` on that a version of this time or later may have: the one after the last earlier version. A database looks
+/// through an index on times, so `number` has none.
+fn first(db: Db<'_>, low: i64, time: i64) -> Outcome<i64> {
+    let sql = "SELECT number FROM main.versions WHERE observed_at < ?1 AND +number >= ?2 ORDER BY observed_at DESC, number DESC LIMIT 1";
+    let before: Option<i64> = db.first(sql, values![time, low], |row| row.get(0))?;
+    Ok(before.map_or(low, |before| before + 1))
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Instant;
 
+use jiff::Timestamp;
 use kubediff_history::{Filter, Number, Order, Page, Reader, Record, Verb};
 
 use super::cursor::Cursor;
@@ -82,6 +83,8 @@ pub(crate) struct Walk {
     filter: Filter,
     path: Option<PathPattern>,
     page: Page,
+    /// The most records that are read at once.
+    most: usize,
     /// When it stops, and the first number that can match.
     bound: Option<(Instant, Number)>,
     read: VecDeque<Record>,
@@ -93,6 +96,7 @@ pub(crate) struct Walk {
     /// A record after it.
     next: Option<Record>,
     taken: Option<Number>,
+    at: Timestamp,
 }
 
 impl Walk {
@@ -107,6 +111,7 @@ impl Walk {
             filter: question.filter(reader)?,
             path: question.path.clone(),
             page: Page { order, after: None, until: None, limit: size.clamp(1, PAGE) },
+            most: size.clamp(1, PAGE),
             bound: None,
             read: VecDeque::new(),
             is_over: false,
@@ -115,7 +120,14 @@ impl Walk {
             gap: None,
             next: None,
             taken: None,
+            at: Timestamp::MIN,
         })
+    }
+
+    /// Reads more records with each look, up to this many.
+    pub(crate) fn growing(mut self, most: usize) -> Self {
+        self.most = most.clamp(self.most, PAGE);
+        self
     }
 
     /// The same from the end of a page on.
@@ -193,6 +205,11 @@ impl Walk {
         self.taken
     }
 
+    /// The time of the record at whose place the last entry is, unless that is an outage.
+    pub(crate) fn at(&self) -> Timestamp {
+        self.at
+    }
+
     /// The place that the walk has come to.
     pub(crate) fn place(&self, reader: &mut Reader, stories: Option<&Stories>) -> Result<Cursor, AskError> {
         let after = self.taken.or(self.page.after).unwrap_or_default();
@@ -229,7 +246,7 @@ impl Walk {
             self.look(reader, stories)?;
             has_looked = true;
         };
-        self.taken = Some(record.number());
+        (self.taken, self.at) = (Some(record.number()), record.at());
         Ok(Some(record))
     }
 
@@ -241,6 +258,7 @@ impl Walk {
             self.page.until = Some(Number(after.0.saturating_sub(WINDOW).max(first.0)));
         }
         let found = reader.records(&self.filter, &self.page)?;
+        self.page.limit = (4 * self.page.limit).min(self.most);
         self.is_over = !found.more;
         if let (false, Some(until), Some((_, first))) = (found.more, self.page.until, self.bound) {
             self.is_over = until <= first;

@@ -2,7 +2,7 @@
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, Zoned};
-use kubediff_history::{Page, Reader, Scope};
+use kubediff_history::{Page, Reader, Scope, Standing};
 
 use super::error::AskError;
 use super::instant::instant;
@@ -60,8 +60,23 @@ pub(crate) fn nothing(reader: &mut Reader, what: String, zone: &TimeZone) -> Ask
 
 /// Until when the history knows what happened.
 pub(crate) fn end(reader: &mut Reader) -> Result<Option<Timestamp>, AskError> {
-    let watched_until = reader.notes()?.get(WATCHED_UNTIL).and_then(|time| time.parse().ok());
-    Ok(watched_until.max(reader.last()?.map(|(_, at)| at)))
+    Ok(end_of(&reader.standing()?))
+}
+
+/// The same of a history whose writer knows this.
+pub(crate) fn end_of(standing: &Standing) -> Option<Timestamp> {
+    let watched_until = standing.notes.get(WATCHED_UNTIL).and_then(|time| time.parse().ok());
+    watched_until.max(standing.last.map(|(_, at)| at))
+}
+
+/// The doubt whether a history that ends then knows of this time, in a sentence.
+pub(crate) fn ended(end: Timestamp, at: Timestamp, zone: &TimeZone) -> Option<String> {
+    /// How long after the last sign of life nobody needs to be told that time has passed.
+    const SOON: SignedDuration = SignedDuration::from_secs(60);
+    let is_over = at.duration_since(end) > SOON;
+    is_over.then(|| {
+        format!("the history ends at {}: what happened later is not known", date_and_time(end, zone))
+    })
 }
 
 /// The doubts about the state at a time, in sentences.
@@ -71,8 +86,7 @@ pub(crate) fn doubts(
     at: Timestamp,
     zone: &TimeZone,
 ) -> Result<Vec<String>, AskError> {
-    /// How long after the last sign of life nobody needs to be told that time has passed.
-    const SOON: SignedDuration = SignedDuration::from_secs(60);
+    let standing = reader.standing()?;
     let mut doubts = Vec::new();
     if let Some(since) = reader.complete_since()?.filter(|since| at < *since) {
         doubts.push(format!(
@@ -80,12 +94,7 @@ pub(crate) fn doubts(
             date_and_time(since, zone)
         ));
     }
-    if let Some(end) = end(reader)?.filter(|end| at.duration_since(*end) > SOON) {
-        doubts.push(format!(
-            "the history ends at {}: what happened later is not known",
-            date_and_time(end, zone)
-        ));
-    }
+    doubts.extend(end_of(&standing).and_then(|end| ended(end, at, zone)));
     for gap in reader.gaps(scope, Some(at), Some(at), &Page::newest(10))? {
         doubts.push(format!(
             "{} not watched from {} to {} ({}): the state at {} is the last one known before",
@@ -99,7 +108,7 @@ pub(crate) fn doubts(
     if scope.kinds.iter().any(|kind| kind.to_string() == "events") {
         doubts.extend(events_removed(reader, Some(at), zone)?);
     }
-    doubts.append(&mut unwatched(reader, scope, at, zone)?);
+    doubts.append(&mut unwatched(&standing, scope, at, zone));
     Ok(doubts)
 }
 
@@ -114,14 +123,8 @@ pub(crate) fn events_removed(
 }
 
 /// The objects of a scope that are not watched at a time, in sentences.
-pub(crate) fn unwatched(
-    reader: &mut Reader,
-    scope: &Scope,
-    at: Timestamp,
-    zone: &TimeZone,
-) -> Result<Vec<String>, AskError> {
-    let (notes, positions) = (reader.notes()?, reader.positions()?);
-    let is_limited = reader.is_limited()?;
+pub(crate) fn unwatched(standing: &Standing, scope: &Scope, at: Timestamp, zone: &TimeZone) -> Vec<String> {
+    let Standing { notes, positions, is_limited, .. } = standing;
     let mut unwatched = Vec::new();
     let kinds: Vec<String> = scope.kinds.iter().map(ToString::to_string).collect();
     for name in &kinds {
@@ -132,7 +135,7 @@ pub(crate) fn unwatched(
             unwatched.push(format!("{name} never watched"));
         }
     }
-    let open = open_gaps(reader, scope, at)?;
+    let open = open_gaps(standing, scope, at);
     if let Some((since, _, cause)) = open.iter().min() {
         let names: Vec<&str> = open.iter().map(|(_, target, _)| &**target).collect();
         let (names, since) = (crate::show::summary::some(&names), date_and_time(*since, zone));
@@ -145,21 +148,20 @@ pub(crate) fn unwatched(
         let is_in = !scope.namespaces.is_empty() && scope.namespaces.iter().all(has);
         if !(is_in && within.selectors.is_empty()) {
             let since = date_and_time(since, zone);
-            let what = if is_limited { "a part of the cluster".to_owned() } else { within.in_words() };
+            let what = if *is_limited { "a part of the cluster".to_owned() } else { within.in_words() };
             unwatched.push(format!("only {what} watched since {since}"));
         }
     }
-    Ok(unwatched)
+    unwatched
 }
 
 /// The gaps of a scope that last at a time: since when, of which target, and why.
 pub(crate) fn open_gaps(
-    reader: &mut Reader,
+    standing: &Standing,
     scope: &Scope,
     at: Timestamp,
-) -> Result<Vec<(Timestamp, String, String)>, AskError> {
-    let (notes, positions) = (reader.notes()?, reader.positions()?);
-    let is_limited = reader.is_limited()?;
+) -> Vec<(Timestamp, String, String)> {
+    let Standing { notes, positions, is_limited, .. } = standing;
     let is_asked = |target: &str| {
         scope.kinds.is_empty() || scope.kinds.iter().any(|kind| is_of(target, &kind.to_string()))
     };
@@ -170,7 +172,7 @@ pub(crate) fn open_gaps(
         let is_shown = !is_limited || positions.contains_key(target);
         is_shown.then(|| (since, target.to_owned(), cause.to_owned()))
     });
-    Ok(open.collect())
+    open.collect()
 }
 
 /// Whether a target is this resource, or one object of it.

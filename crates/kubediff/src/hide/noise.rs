@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-pub(crate) use tally::Dropped;
 pub use tally::Tally;
+pub(crate) use tally::{Dropped, TRACES};
 
 use crate::model::diff::{Difference, Edit};
 use crate::model::glob::Glob;

@@ -14,6 +14,7 @@ use serde_json::{Map, Value};
 pub use key::{Epoch, HashKey, InvalidKeyId, KeyFileError, KeyId, NoRandomKey};
 pub(crate) use marker::{length, may_be_in as may_have_mark, write_out as write_out_marks};
 pub use redacted::Redacted;
+pub(crate) use unkeyed::{may_be_none, take_hashes};
 
 use crate::model::diff::Difference;
 use crate::model::document;
@@ -42,6 +43,7 @@ mod readings;
 mod redacted;
 mod runs;
 mod search;
+mod unkeyed;
 mod unsure;
 mod vocabulary;
 

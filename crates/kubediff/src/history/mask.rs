@@ -83,6 +83,10 @@ impl Mask for Asked {
     }
 }
 
+/// Why a database shows values that became known later.
+pub(crate) const WITHOUT_KEY: &str = "values of Secrets that became known after the history had stored them are shown: their key is in no \
+database; ask the daemon instead";
+
 /// From now on, the reader of a history shows no value that the history knows, as far as the key beside it is there.
 pub(crate) fn mask_again(reader: &mut Reader, file: Option<&Path>) -> Result<(), Error> {
     let prints = reader.prints()?;
@@ -90,9 +94,7 @@ pub(crate) fn mask_again(reader: &mut Reader, file: Option<&Path>) -> Result<(),
         return Ok(());
     }
     let Some(file) = file else {
-        say(
-            "values of Secrets that became known after the history had stored them are shown: their key is in no database; ask the daemon instead",
-        );
+        say(WITHOUT_KEY);
         return Ok(());
     };
     let key = match HashKey::beside(file, reader.notes()?.get(notes::KEY).map(String::as_str)) {

@@ -103,8 +103,7 @@ impl HistoryWriter {
         }
         secrets.news();
         if matches!(Epoch::since(past.key, key), Epoch::New { .. }) {
-            let reason = "the key of the hashes was lost: those of before and after cannot be compared";
-            batch.gap(past.watched_until.unwrap_or(now), now, None, reason);
+            batch.gap(past.watched_until.unwrap_or(now), now, None, notes::OTHER_KEY);
         }
         batch.note(notes::KEY, key.to_string());
         batch.note(notes::SELECTORS, past.selectors_to_note(&within));

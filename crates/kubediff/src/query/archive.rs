@@ -23,7 +23,7 @@ pub(super) fn run(args: &ArchiveArgs, now: &Zoned) -> Result<(), QueryError> {
         return Err(QueryError::NoFolder(args.to.clone()));
     }
     // What is stored is copied as it is: the prints of values that became known later are in the copy, too.
-    let mut reader = Reader::at(&location, args.source.cluster_of_history().as_deref())?;
+    let mut reader = Reader::at(&location, args.source.cluster(&location)?.as_deref())?;
     let cluster = reader.cluster()?;
     let mut output = Output::whole();
     let days = match (args.day, args.older_than) {

@@ -24,11 +24,15 @@ kubediff show deploy/cart@#812\n  The deployment as it was at five past two:\n  
 kubediff show deploy/cart@14:05 -o yaml";
 const DIFF: &str = "Examples:\n  The differences in the namespace shop since two o'clock:\n    \
 kubediff diff -n shop --from 14:00\n  The changes that yesterday's release left in one deployment:\n    \
-kubediff diff deploy/cart -n shop --from 'yesterday 14:00' --to 'yesterday 15:00'";
+kubediff diff deploy/cart -n shop --from 'yesterday 14:00' --to 'yesterday 15:00'\n  A deployment in two clusters of a database:\n    \
+kubediff diff deploy/cart -n shop --cluster prod --to-cluster staging";
 const BLAME: &str = "Example:\n  The managers that set the images and resources of the deployment cart, and the values before:\n    \
 kubediff blame deploy/cart -n shop --path spec.template.spec.containers";
 const GET: &str = "Example:\n  The pods of the namespace shop as they were at five past two:\n    \
 kubediff get pods -n shop --at 14:05";
+const CLUSTERS: &str = "Example:\n  The clusters of a database, and what happened in all of them in the last hour:\n    \
+kubediff clusters --history postgres://oncall@db.example.com/kubediff\n    \
+kubediff log --all-clusters --since -1h --history postgres://oncall@db.example.com/kubediff";
 const HISTORY: &str = "Example:\n  Copy a history that is in use, then verify the copy:\n    \
 kubediff history backup /backup/history.db\n    kubediff history check --history /backup/history.db";
 
@@ -54,6 +58,9 @@ pub enum Query {
     /// Lists objects as `kubectl get` would have at a time
     #[command(after_help = help(GET))]
     Get(GetArgs),
+    /// Lists the clusters of a database: who records each, until when, and how much
+    #[command(after_help = help(CLUSTERS))]
+    Clusters(ClustersArgs),
     /// Verifies, copies or measures a history
     #[command(subcommand, after_help = help(HISTORY))]
     History(Maintain),
@@ -68,6 +75,7 @@ impl Query {
             Self::Diff(args) => &args.source,
             Self::Blame(args) => &args.source,
             Self::Get(args) => &args.source,
+            Self::Clusters(args) => &args.source,
             Self::History(Maintain::Check { source }) => source,
             Self::History(Maintain::Backup { source, .. }) => source,
             Self::History(Maintain::Archive(args)) => &args.source,
@@ -83,7 +91,7 @@ impl Query {
             Self::Show(args) => Some(args.screen),
             Self::Diff(args) => Some(args.screen),
             Self::Blame(args) => Some(args.screen),
-            Self::Get(_) | Self::History(_) => None,
+            Self::Get(_) | Self::Clusters(_) | Self::History(_) => None,
         }
     }
 }
@@ -315,12 +323,20 @@ pub struct DiffArgs {
     pub namespaces: NamespaceArgs,
 
     /// The earlier time: `2026-11-23T14:05:00Z`, `2026-11-23`, `14:05`, `yesterday 14:05`, `-2h`, `2h ago`
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
-    pub from: String,
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, required_unless_present = "to_cluster")]
+    pub from: Option<String>,
 
     /// The later time; now without it
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "now")]
     pub to: String,
+
+    /// Compare an object with that of the same name in this cluster of the same database, instead of two times
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["from", "to", "all_clusters", "all_namespaces"])]
+    pub to_cluster: Option<String>,
+
+    /// When to compare clusters; now without it
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, requires = "to_cluster")]
+    pub at: Option<String>,
 
     /// Show what a noise rule leaves out; names separated by commas, or `all`. The rules: `kubediff watch --list-noise`
     #[arg(long, value_name = "RULES", value_delimiter = ',')]
@@ -440,6 +456,18 @@ pub enum ObjectFormat {
     Yaml,
     /// The objects
     Json,
+}
+
+/// How to list clusters.
+#[derive(Debug, Args)]
+pub struct ClustersArgs {
+    /// How to show them
+    #[arg(short = 'o', long, value_name = "FORMAT", default_value = "text")]
+    pub output: BlameFormat,
+
+    /// Where the answer is read.
+    #[command(flatten)]
+    pub source: SourceArgs,
 }
 
 /// A command on the file itself.

@@ -17,7 +17,7 @@ use crate::{Change, Noise, Redacted};
 
 pub(super) fn run(args: &DiffArgs, now: &Zoned) -> Result<(), QueryError> {
     let mut reader = args.source.open()?;
-    let period = Period::read(Some(&args.from), Some(&args.to), now)?;
+    let period = Period::read(args.from.as_deref(), Some(&args.to), now)?;
     let (Some(from), Some(to)) = (period.from, period.to) else { return Ok(()) };
     let noise = noise(args)?;
     let target = Target::read(&mut reader, &args.target, args.namespaces.one())?;
@@ -49,7 +49,7 @@ pub(super) fn run(args: &DiffArgs, now: &Zoned) -> Result<(), QueryError> {
     Ok(())
 }
 
-fn noise(args: &DiffArgs) -> Result<Noise, QueryError> {
+pub(super) fn noise(args: &DiffArgs) -> Result<Noise, QueryError> {
     let mut noise = Noise::default();
     noise.show(&args.show)?;
     for rule in &args.hide {
@@ -60,17 +60,22 @@ fn noise(args: &DiffArgs) -> Result<Noise, QueryError> {
 
 /// A net difference, for programs.
 #[derive(Serialize)]
-struct Net<'a> {
+pub(super) struct Net<'a> {
     #[serde(flatten)]
     change: WithObjects<'a>,
     patch: Redacted<Vec<PatchOp>>,
 }
 
+impl<'a> Net<'a> {
+    pub(super) fn of(change: &'a Change) -> Self {
+        Self { change: change.with_objects(), patch: change.patch() }
+    }
+}
+
 fn write(output: &mut Output, change: &Change, format: DiffFormat) -> Result<(), QueryError> {
     let text = match format {
         DiffFormat::Json => {
-            let net = Net { change: change.with_objects(), patch: change.patch() };
-            return Ok(output.json(&net)?);
+            return Ok(output.json(&Net::of(change))?);
         }
         DiffFormat::Oneline => output.renderer.line(change, output.columns()),
         DiffFormat::Text => output.renderer.text(change),

@@ -61,6 +61,29 @@ pub enum QueryError {
         "a file needs no cluster; name the daemon to ask with --daemon NAMESPACE/NAME, or leave the cluster out"
     )]
     NoDaemon,
+    /// All clusters of a file are asked for.
+    #[error(
+        "a file has the history of one cluster; leave out --all-clusters and --to-cluster, or name a database with --history postgres://USER@HOST/DATABASE"
+    )]
+    OneFile,
+    /// Several clusters are named, for a question about one.
+    #[error(
+        "this command is of one cluster; choose it with --cluster NAME (`kubediff clusters` shows their names)"
+    )]
+    OneCluster,
+    /// The names of clusters cannot be read.
+    #[error("`{0}` names a cluster twice, or none; write --cluster NAME or --cluster NAME,NAME")]
+    Clusters(String),
+    /// Two clusters are to be compared, and one is missing.
+    #[error(
+        "--to-cluster compares with another cluster; name that one with --cluster, such as --cluster prod --to-cluster staging"
+    )]
+    OtherCluster,
+    /// Objects of several clusters are asked for in a form that does not say whose they are.
+    #[error(
+        "objects do not say of which cluster they are; ask one with --cluster NAME, or leave out `-o {0}`"
+    )]
+    Unmarked(&'static str),
     /// The daemon's container does not say where the history is.
     #[error(
         "there is no history {} in the daemon's container; set KUBEDIFF_HISTORY in it to the `history.path` of the daemon's \
@@ -79,9 +102,16 @@ impl QueryError {
     /// How the program ends with this.
     pub fn exit(&self) -> Exit {
         match self {
-            Self::ShortValue | Self::NoSource | Self::NoDaemon | Self::OfFiles | Self::OfDatabases => {
-                Exit::Usage
-            }
+            Self::ShortValue
+            | Self::NoSource
+            | Self::NoDaemon
+            | Self::OfFiles
+            | Self::OfDatabases
+            | Self::OneFile
+            | Self::OneCluster
+            | Self::Clusters(_)
+            | Self::OtherCluster
+            | Self::Unmarked(_) => Exit::Usage,
             Self::Ask(error) if error.is_of_the_question() => Exit::Usage,
             Self::Ask(_)
             | Self::Key(_)

@@ -11,6 +11,7 @@ use kubediff_history::{Gvk, ObjectId, Present, Reader, Scope, Version};
 
 use super::args::{GetArgs, ObjectFormat};
 use super::error::QueryError;
+use super::fleet::{Fleet, Member, Remarks};
 use super::output::Output;
 use crate::ask::instant::instant;
 use crate::ask::names::Target;
@@ -19,45 +20,74 @@ use crate::ask::{self, AskError, resource, shown as manifest};
 use crate::show::render::{json_pretty, yaml};
 use crate::text::clock::date_and_time;
 use crate::text::table::Table;
-use crate::text::terminal::{escape, say};
+use crate::text::terminal::escape;
 
 /// Objects that are read at once.
 const PAGE: usize = 500;
 
 pub(super) fn run(args: &GetArgs, now: &Zoned) -> Result<(), QueryError> {
-    let mut reader = args.source.open()?;
     let zone = now.time_zone();
     let at = args.at.as_deref().map(|text| instant(text, now)).transpose()?;
     if at.is_some_and(|at| at > now.timestamp()) {
         return Err(AskError::Period("--at is in the future: nothing is known of it".to_owned()).into());
     }
-    let target = Target::read(&mut reader, &args.target, args.namespaces.one())?;
-    // As kubectl does: one kind after the other.
-    let mut objects = Vec::new();
-    for kind in &target.scope.kinds {
-        let scope = Scope { kinds: vec![kind.clone()], ..target.scope.clone() };
-        objects.push(reader.present(&scope, at)?);
+    let fleet = Fleet::open(&args.source)?;
+    let is_several = fleet.is_several;
+    match args.output {
+        ObjectFormat::Yaml if is_several => return Err(QueryError::Unmarked("yaml")),
+        ObjectFormat::Json if is_several => return Err(QueryError::Unmarked("json")),
+        _ => {}
     }
-    let count: usize = objects.iter().map(Present::len).sum();
+    let mut remarks = Remarks::new(is_several);
+    let mut parts = Vec::new();
+    for (mut member, target) in fleet.targets(&args.target, args.namespaces.one(), &mut remarks)? {
+        // As kubectl does: one kind after the other.
+        let mut objects = Vec::new();
+        for kind in &target.scope.kinds {
+            let scope = Scope { kinds: vec![kind.clone()], ..target.scope.clone() };
+            objects.push(member.reader.present(&scope, at)?);
+        }
+        parts.push(Part { member, target, objects });
+    }
+    let count: usize = parts.iter().flat_map(|part| &part.objects).map(Present::len).sum();
     let when = at.map(|at| format!(" at {}", date_and_time(at, zone))).unwrap_or_default();
-    if count == 0 && target.scope.name.is_some() {
-        return Err(absent(&mut reader, &target, at, zone).into());
+    if let (0, [Part { member, target, .. }, others @ ..]) = (count, parts.as_mut_slice())
+        && target.scope.name.is_some()
+    {
+        return Err(match others {
+            [] => absent(&mut member.reader, target, at, zone),
+            _ => AskError::Nothing(format!("no cluster has {target}{when}")),
+        }
+        .into());
     }
-    let mut answer = Answer { reader: &mut reader, objects: &objects, at, output: Output::whole() };
+    let has_name = parts.iter().any(|part| part.target.scope.name.is_some());
+    let mut answer = Answer { parts: &mut parts, is_several, at, output: Output::whole() };
     match args.output {
         ObjectFormat::Table | ObjectFormat::Wide => answer.tables(args, now.timestamp())?,
         ObjectFormat::Name => answer.names()?,
-        ObjectFormat::Yaml | ObjectFormat::Json => {
-            answer.manifests(args, count, target.scope.name.is_some())?;
-        }
+        ObjectFormat::Yaml | ObjectFormat::Json => answer.manifests(args, count, has_name)?,
     }
     answer.output.finish()?;
-    if count == 0 {
-        say(&format!("no {target} found{when}; {}", covered(&mut reader, zone)?));
-    }
     let at = at.unwrap_or_else(|| now.timestamp());
-    doubts(&mut reader, &target.scope, at, zone)?.iter().for_each(|doubt| say(doubt));
+    for Part { member, target, objects } in &mut parts {
+        if objects.iter().all(Present::is_empty) {
+            let covered = covered(&mut member.reader, zone)?;
+            remarks.add(&member.cluster, format!("no {target} found{when}; {covered}"));
+        }
+        for doubt in doubts(&mut member.reader, &target.scope, at, zone)? {
+            remarks.add(&member.cluster, doubt);
+        }
+    }
+    remarks.say();
     Ok(())
+}
+
+/// A cluster's part of the answer.
+struct Part {
+    member: Member,
+    target: Target,
+    /// The objects of each kind.
+    objects: Vec<Present>,
 }
 
 /// Why an object is not there, as far as the history knows.
@@ -89,9 +119,9 @@ fn name(version: &Version) -> String {
 
 /// An answer on its way. It takes its objects some at a time: all of them may be more than the memory.
 struct Answer<'a> {
-    reader: &'a mut Reader,
-    /// The objects of each kind.
-    objects: &'a [Present],
+    parts: &'a mut [Part],
+    /// Whether lines say of which cluster they are.
+    is_several: bool,
     at: Option<Timestamp>,
     output: Output,
 }
@@ -100,12 +130,16 @@ impl Answer<'_> {
     /// Gives each object, with the place of its kind among those that were asked for.
     fn each(
         &mut self,
-        mut take: impl FnMut(&mut Reader, &mut Output, usize, &Version) -> Result<(), QueryError>,
+        mut take: impl FnMut(&mut Member, &mut Output, usize, &Version) -> Result<(), QueryError>,
     ) -> Result<(), QueryError> {
-        for (place, objects) in self.objects.iter().enumerate() {
-            for start in (0..objects.len()).step_by(PAGE) {
-                for version in self.reader.states(objects, start..objects.len().min(start + PAGE))? {
-                    take(self.reader, &mut self.output, place, &version)?;
+        let kinds = self.parts.iter().map(|part| part.objects.len()).max().unwrap_or_default();
+        for place in 0..kinds {
+            for Part { member, objects, .. } in &mut *self.parts {
+                let Some(objects) = objects.get(place) else { continue };
+                for start in (0..objects.len()).step_by(PAGE) {
+                    for version in member.reader.states(objects, start..objects.len().min(start + PAGE))? {
+                        take(member, &mut self.output, place, &version)?;
+                    }
                 }
             }
         }
@@ -113,7 +147,11 @@ impl Answer<'_> {
     }
 
     fn names(&mut self) -> Result<(), QueryError> {
-        self.each(|_, output, _, version| Ok(output.text(&(name(version) + "\n"))?))
+        let is_several = self.is_several;
+        self.each(|member, output, _, version| {
+            let of = if is_several { format!("{} ", escape(&member.cluster)) } else { String::new() };
+            Ok(output.text(&format!("{of}{}\n", name(version)))?)
+        })
     }
 
     /// One object, or a list as kubectl makes it.
@@ -149,32 +187,48 @@ impl Answer<'_> {
 
     /// A table for each version of each kind. Times in it are seen from then, or from now.
     fn tables(&mut self, args: &GetArgs, now: Timestamp) -> Result<(), QueryError> {
-        let (at, mut by_kind, has_kinds) = (self.at, BTreeMap::new(), self.objects.len() > 1);
-        self.each(|reader, _, place, version| {
+        let (at, is_several) = (self.at, self.is_several);
+        let has_kinds = self.parts.iter().any(|part| part.objects.len() > 1);
+        let before = |cluster: &str, namespace: Option<&str>| {
+            let cluster = Some(shown(cluster)).filter(|_| is_several);
+            cluster.into_iter().chain(namespace.map(shown))
+        };
+        // Two clusters may have a custom kind with other columns.
+        let (mut printers, mut tables) = (BTreeMap::new(), Vec::new());
+        self.each(|member, _, place, version| {
             let Version { object, .. } = version;
-            let (printer, rows) = match by_kind.entry((place, object.gvk.clone())) {
+            let (printer, table) = match printers.entry((place, object.gvk.clone(), member.cluster.clone())) {
                 Entry::Occupied(known) => known.into_mut(),
                 Entry::Vacant(new) => {
-                    let resource = resource(reader, &object.gvk, &object.resource, at)?;
+                    let resource = resource(&mut member.reader, &object.gvk, &object.resource, at)?;
                     let printer = Printer::of(&resource, args.output == ObjectFormat::Wide);
-                    let mut rows = Table::default();
-                    if !args.no_headers {
-                        let namespace = has_namespace(args, object).then(|| "NAMESPACE".to_owned());
-                        rows.row(namespace.into_iter().chain(printer.heads().iter().map(|head| shown(head))));
-                    }
-                    new.insert((printer, rows))
+                    let heads: Vec<String> = printer.heads().iter().map(|head| shown(head)).collect();
+                    let of = (place, object.gvk.clone(), heads);
+                    let known = tables.iter().position(|(known, _)| *known == of);
+                    let table = known.unwrap_or_else(|| {
+                        let mut rows = Table::default();
+                        if !args.no_headers {
+                            let namespace = has_namespace(args, object).then_some("NAMESPACE");
+                            rows.row(before("CLUSTER", namespace).chain(of.2.iter().cloned()));
+                        }
+                        tables.push((of, rows));
+                        tables.len() - 1
+                    });
+                    new.insert((printer, table))
                 }
             };
+            let Some((_, rows)) = tables.get_mut(*table) else { return Ok(()) };
             let mut cells = printer.row(&ask::object(version), SystemTime::from(at.unwrap_or(now)));
             // As kubectl does, so that each name can be typed again.
             if let Some(cell) = cells.first_mut().filter(|_| has_kinds) {
                 *cell = name(version);
             }
-            let namespace = object.namespace.clone().filter(|_| has_namespace(args, object));
-            rows.row(namespace.into_iter().chain(cells).map(|cell| shown(&cell)));
+            let namespace = object.namespace.as_deref().filter(|_| has_namespace(args, object));
+            rows.row(before(&member.cluster, namespace).chain(cells.iter().map(|cell| shown(cell))));
             Ok(())
         })?;
-        for (at, (_, rows)) in by_kind.values().enumerate() {
+        tables.sort_by(|(a, _), (b, _)| a.cmp(b));
+        for (at, (_, rows)) in tables.iter().enumerate() {
             if at > 0 {
                 self.output.text("\n")?;
             }

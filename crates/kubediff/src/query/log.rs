@@ -6,94 +6,138 @@ use serde::Serialize;
 
 use super::args::{Fold, Format, LogArgs, Sort};
 use super::error::QueryError;
+use super::fleet::{Fleet, Member, Remarks};
 use super::output::Output;
-use crate::ask::log::{Item, Question, Step, Walk};
-use crate::ask::names::Target;
-use crate::ask::period::{Period, covered, events_removed, unwatched};
+use crate::ask::log::{Item, Question, Walk};
+use crate::ask::merge::{self, Merge};
+use crate::ask::period::{Period, covered, end_of, ended, events_removed, unwatched};
 use crate::ask::{AskError, Stories, object};
+use crate::model::path::PathPattern;
+use crate::show::render::painter::{DIM, Painter};
 use crate::story::Story;
-use crate::text::terminal::say;
+use crate::text::terminal::{say, width};
 use crate::{Change, Gap};
 
+/// Records that all logs together have read, but not shown yet, are about this many at most.
+const READ: usize = 20_000;
+/// Entries that a screen shows.
+const SCREEN: usize = 100;
 pub(super) fn run(args: &LogArgs, now: &Zoned) -> Result<(), QueryError> {
-    let mut reader = args.source.open()?;
-    let question = Question {
-        period: Period::read(args.since.as_deref(), args.until.as_deref(), now)?,
-        target: Target::read(&mut reader, &args.target, args.namespaces.one())?,
-        manager: args.manager.clone(),
-        path: args.path.as_deref().map(str::parse).transpose()?,
-        verbs: args.change.iter().map(|sort| verb(*sort)).collect(),
-        events: args.events,
-    };
-    let cluster = reader.cluster()?;
-    let mut log = Log {
-        cluster: cluster.name.unwrap_or(cluster.uid),
-        format: if args.oneline { Format::Oneline } else { args.output },
-        patch: args.patch,
-        output: Output::paged(args.screen, now),
-    };
     if let Some(story) = args.story {
-        return story_of(&mut reader, Number(story), args, log, now);
+        return story_of(Number(story), args, now);
     }
+    let period = Period::read(args.since.as_deref(), args.until.as_deref(), now)?;
+    let path: Option<PathPattern> = args.path.as_deref().map(str::parse).transpose()?;
+    let fleet = Fleet::open(&args.source)?;
+    let is_several = fleet.is_several;
+    let mut remarks = Remarks::new(is_several);
+    let members = fleet.targets(&args.target, args.namespaces.one(), &mut remarks)?;
+    let mut output = Output::paged(args.screen, now);
+    let format = if args.oneline { Format::Oneline } else { args.output };
     let order = if args.reverse { Order::OldestFirst } else { Order::NewestFirst };
-    let mut walk = Walk::new(&mut reader, &question, order, args.limit.unwrap_or(usize::MAX))?;
-    let has_all = walk.filter().gaps;
-    let folds = match args.fold {
-        Fold::Auto => log.output.columns().is_some() && log.format == Format::Text && !args.patch && has_all,
-        Fold::Always => true,
-        Fold::Never => false,
-    };
-    let stories = if folds { Some(stories(&mut reader, now)?) } else { None };
-    let written = records(&mut reader, &mut walk, stories.as_ref(), args, &mut log);
+    let limit = args.limit.unwrap_or(usize::MAX);
+    // The latest of all may be of few logs, and a person waits for the first of them.
+    let soon = if output.columns().is_some() { limit.min(SCREEN) } else { limit };
+    let share = 4.max(soon.saturating_mul(2) / members.len().max(1));
+    let most = if is_several { limit.min(READ / members.len().max(1)) } else { limit };
+    let first = if is_several { most.min(share) } else { most };
+    let (mut logs, mut standings) = (Vec::new(), Vec::new());
+    for (Member { cluster, mut reader, standing }, target) in members {
+        let question = Question {
+            target: target.clone(),
+            period,
+            manager: args.manager.clone(),
+            path: path.clone(),
+            verbs: args.change.iter().map(|sort| verb(*sort)).collect(),
+            events: args.events,
+        };
+        let walk = Walk::new(&mut reader, &question, order, first)?.growing(most);
+        let has_all = walk.filter().gaps;
+        let folds = match args.fold {
+            Fold::Auto => output.columns().is_some() && format == Format::Text && !args.patch && has_all,
+            Fold::Always => true,
+            Fold::Never => false,
+        };
+        let mut stories = None;
+        if folds {
+            let (found, remark) = stories_of(&mut reader, now)?;
+            remark.into_iter().for_each(|remark| remarks.add(&cluster, remark));
+            stories = Some(found);
+        }
+        let newest = standing.last.map(|(_, at)| at);
+        logs.push((merge::Log { cluster, reader, walk, stories }, newest));
+        standings.push((standing, target));
+    }
+    let names = logs.iter().map(|(log, _)| width(&log.cluster)).max().filter(|_| is_several);
+    output.indent(names.map_or(0, |names| names + 2));
+    let mut log = Log { format, patch: args.patch, names, output };
+    let mut logs = Merge::new(logs, order);
+    let written = records(&mut logs, limit, &mut log);
     log.output.finish()?;
     let shown = written?;
-    let (period, target) = (&question.period, &question.target);
+    let zone = now.time_zone();
     if shown == 0 && args.limit != Some(0) {
         let mut which = String::new();
         for (word, value) in [("by manager", &args.manager), ("at path", &args.path)] {
             which.extend(value.as_ref().map(|value| format!(" {word} {value}")));
         }
-        let (of, when) = (target.of_it(), period.words(now.time_zone()));
-        say(&format!("no change{of}{which}{when}; {}", covered(&mut reader, now.time_zone())?));
-        if args.path.is_some() && reader.paths()?.iter().any(|path| path.contains("<hmac:")) {
-            say("names that Secrets have as values are hidden, and no path finds them");
+        let of = standings.first().map(|(_, target)| target.of_it()).unwrap_or_default();
+        let nothing = format!("no change{of}{which}{}", period.words(zone));
+        let mut has_hidden = false;
+        for log in logs.logs() {
+            let nothing = if is_several { String::new() } else { format!("{nothing}; ") };
+            remarks.add(&log.cluster, format!("{nothing}{}", covered(&mut log.reader, zone)?));
+            has_hidden |=
+                args.path.is_some() && log.reader.paths()?.iter().any(|path| path.contains("<hmac:"));
+        }
+        if is_several {
+            say(&nothing);
+        }
+        if has_hidden {
+            let hidden = "names that Secrets have as values are hidden, and no path finds them";
+            logs.logs().for_each(|log| remarks.add(&log.cluster, hidden.to_owned()));
         }
     }
-    if walk.filter().events {
-        events_removed(&mut reader, period.from, now.time_zone())?.iter().for_each(|doubt| say(doubt));
-    }
     let at = period.to.unwrap_or_else(|| now.timestamp());
-    unwatched(&mut reader, &target.scope, at, now.time_zone())?.iter().for_each(|doubt| say(doubt));
+    for (log, (standing, target)) in logs.logs().zip(&standings) {
+        let mut doubts = Vec::new();
+        if log.walk.filter().events {
+            doubts.extend(events_removed(&mut log.reader, period.from, zone)?);
+        }
+        // Between the lines of others, nobody sees that one is silent.
+        if is_several && shown > 0 {
+            let end = end_of(standing);
+            doubts.extend(
+                end.map_or_else(|| Some("the history is empty".to_owned()), |end| ended(end, at, zone)),
+            );
+        }
+        doubts.extend(unwatched(standing, &target.scope, at, zone));
+        doubts.into_iter().for_each(|doubt| remarks.add(&log.cluster, doubt));
+    }
+    remarks.say();
     Ok(())
 }
 
-/// The stories of all records up to now.
-fn stories(reader: &mut Reader, now: &Zoned) -> Result<Stories, AskError> {
+/// The stories of all records up to now, and a word about those of which there are none.
+fn stories_of(reader: &mut Reader, now: &Zoned) -> Result<(Stories, Option<String>), AskError> {
     let mut stories = Stories::open(reader)?;
-    if let Some(first) = stories.begins_at() {
-        say(&format!("changes before #{first} are shown one by one: the daemon has not folded them"));
-    }
+    let first = stories.begins_at();
     stories.catch_up(reader, now.timestamp())?;
-    Ok(stories)
+    let one_by_one =
+        |first| format!("changes before #{first} are shown one by one: the daemon has not folded them");
+    Ok((stories, first.map(one_by_one)))
 }
 
-/// Shows what the walk finds, and returns how many entries that were.
-fn records(
-    reader: &mut Reader,
-    walk: &mut Walk,
-    stories: Option<&Stories>,
-    args: &LogArgs,
-    log: &mut Log,
-) -> Result<usize, QueryError> {
-    let most = args.limit.unwrap_or(usize::MAX);
+/// Shows entries, and returns how many that were.
+fn records(logs: &mut Merge, most: usize, log: &mut Log) -> Result<usize, QueryError> {
     let mut shown = 0;
     while shown < most
-        && let Step::Item(item) = walk.next(reader, stories)?
+        && let Some((merge::Log { cluster, reader, .. }, item)) = logs.next()?
     {
         match item {
-            Item::Record(record) => log.record(reader, record)?,
-            Item::Gap(gap) => log.gap(gap)?,
-            Item::Story(told) => log.story(&told.story, told.root.as_deref())?,
+            Item::Record(record) => log.record(cluster, reader, record)?,
+            Item::Gap(gap) => log.gap(cluster, gap)?,
+            Item::Story(told) => log.story(cluster, &told.story, told.root.as_deref())?,
         }
         shown += 1;
     }
@@ -101,14 +145,10 @@ fn records(
 }
 
 /// Shows one story, and its records.
-fn story_of(
-    reader: &mut Reader,
-    id: Number,
-    args: &LogArgs,
-    mut log: Log,
-    now: &Zoned,
-) -> Result<(), QueryError> {
-    let stories = stories(reader, now)?;
+fn story_of(id: Number, args: &LogArgs, now: &Zoned) -> Result<(), QueryError> {
+    let reader = &mut args.source.open()?;
+    let (stories, remark) = stories_of(reader, now)?;
+    remark.iter().for_each(|remark| say(remark));
     let Some(story) = stories.story(reader, id)? else {
         return Err(AskError::Nothing(format!(
             "there is no story {id}: `kubediff log --fold` shows the numbers of stories"
@@ -123,16 +163,27 @@ fn story_of(
     if !args.reverse {
         records.reverse();
     }
+    let format = if args.oneline { Format::Oneline } else { args.output };
+    let mut log = Log { format, patch: args.patch, names: None, output: Output::paged(args.screen, now) };
     let mut write = || {
-        log.story(&story, root.as_ref())?;
+        log.story("", &story, root.as_ref())?;
         for record in records.drain(..).take(args.limit.unwrap_or(usize::MAX)) {
-            log.record(reader, record)?;
+            log.record("", reader, record)?;
         }
         Ok(())
     };
     let written = write();
     log.output.finish()?;
     written
+}
+
+/// What does not say itself of which cluster it is, for programs.
+#[derive(Serialize)]
+struct OfCluster<'a, T> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cluster: Option<&'a str>,
+    #[serde(flatten)]
+    it: T,
 }
 
 /// A story as JSON.
@@ -143,42 +194,61 @@ struct Told<'a> {
 
 /// The output, entry by entry.
 struct Log {
-    cluster: String,
     format: Format,
     patch: bool,
+    /// The columns of the names of clusters, where lines begin with them.
+    names: Option<usize>,
     output: Output,
 }
 
 impl Log {
-    fn story(&mut self, story: &Story, root: Option<&ChangeRecord>) -> Result<(), QueryError> {
+    fn text(&mut self, cluster: &str, text: &str) -> Result<(), QueryError> {
+        let Some(names) = self.names else { return Ok(self.output.text(text)?) };
+        let mut name = Painter::default();
+        name.put(DIM, cluster).spaces(names - width(cluster) + 2);
+        let name = name.finish();
+        for line in text.split_inclusive('\n') {
+            self.output.text(&name)?;
+            self.output.text(line)?;
+        }
+        Ok(())
+    }
+
+    fn json(&mut self, cluster: &str, it: impl Serialize) -> Result<(), QueryError> {
+        let cluster = Some(cluster).filter(|_| self.names.is_some());
+        Ok(self.output.json(&OfCluster { cluster, it })?)
+    }
+
+    fn story(&mut self, cluster: &str, story: &Story, root: Option<&ChangeRecord>) -> Result<(), QueryError> {
         if self.format == Format::Json {
-            return Ok(self.output.json(&Told { story })?);
+            return self.json(cluster, Told { story });
         }
         let text = self.output.renderer.story(story, root, self.format == Format::Oneline);
-        Ok(self.output.text(&text)?)
+        self.text(cluster, &text)
     }
 
-    fn gap(&mut self, gap: Gap) -> Result<(), QueryError> {
+    fn gap(&mut self, cluster: &str, gap: Gap) -> Result<(), QueryError> {
         if self.format == Format::Json {
-            return Ok(self.output.json(&gap.of_cluster(&self.cluster))?);
+            return Ok(self.output.json(&gap.of_cluster(cluster))?);
         }
         let text = self.output.renderer.gap(&gap, self.format == Format::Oneline);
-        Ok(self.output.text(&text)?)
+        self.text(cluster, &text)
     }
 
-    fn record(&mut self, reader: &mut Reader, record: Record) -> Result<(), QueryError> {
+    fn record(&mut self, cluster: &str, reader: &mut Reader, record: Record) -> Result<(), QueryError> {
         let text = match (self.format, record) {
-            (Format::Json, record) => return Ok(self.output.json(&record)?),
-            (_, Record::Change(record)) => return self.change(reader, *record),
+            (Format::Json, Record::Change(record)) => return Ok(self.output.json(&record)?),
+            (Format::Json, record) => return self.json(cluster, record),
+            (_, Record::Change(record)) => return self.change(cluster, reader, *record),
             (_, Record::Scrubbed(scrubbed)) => self.output.renderer.scrubbed(&scrubbed),
             (format, Record::Event(event)) => self.output.renderer.event(&event, format == Format::Oneline),
             // A walk joins those of one outage.
             (_, Record::Gap(_)) => return Ok(()),
         };
-        Ok(self.output.text(&text)?)
+        self.text(cluster, &text)
     }
 
-    fn change(&mut self, reader: &mut Reader, record: ChangeRecord) -> Result<(), QueryError> {
+    fn change(&mut self, cluster: &str, reader: &mut Reader, record: ChangeRecord) -> Result<(), QueryError> {
         let number = record.number.unwrap_or_default();
         // All of a history is of one cluster.
         let mut change = match Change::of_record(ChangeRecord { cluster: None, ..record }) {
@@ -198,7 +268,7 @@ impl Log {
                 self.output.renderer.text(&change)
             }
         };
-        Ok(self.output.text(&text)?)
+        self.text(cluster, &text)
     }
 }
 

@@ -52,6 +52,12 @@ impl Output {
         Self { renderer, columns: render::terminal_width(), stream: AutoStream::new(raw, choice), pager }
     }
 
+    /// From now on, texts have fewer columns: what stands before them takes this many.
+    pub(super) fn indent(&mut self, by: usize) {
+        self.renderer.width = self.renderer.width.saturating_sub(by);
+        self.columns = self.columns.map(|columns| columns.saturating_sub(by));
+    }
+
     /// Text in which everything from the cluster is escaped already.
     pub(super) fn text(&mut self, text: &str) -> io::Result<()> {
         self.stream.write_all(text.as_bytes())

@@ -1,4 +1,6 @@
-//! Where answers are read: a file, or the daemon in a cluster.
+//! Where answers are read: a file, a database, or the daemon in a cluster.
+
+use std::collections::BTreeSet;
 
 use kubediff_history::{Location, Reader};
 
@@ -25,6 +27,7 @@ impl SourceArgs {
         };
         // In a database, a cluster is one of its histories.
         let of_history = match location {
+            Location::File(_) if self.all_clusters => return Err(QueryError::OneFile),
             Location::File(_) => None,
             Location::Database(_) => self.cluster.cluster.clone(),
         };
@@ -35,21 +38,48 @@ impl SourceArgs {
         Ok(location)
     }
 
-    /// The cluster whose history is read, where there are several.
-    pub(crate) fn cluster_of_history(&self) -> Option<String> {
+    /// The clusters whose histories are read, where there are several; none where all are, or the only one.
+    pub(super) fn clusters(&self, location: &Location) -> Result<Vec<String>, QueryError> {
         let named = std::env::var(CLUSTER).ok().filter(|name| !name.is_empty());
-        self.cluster.cluster.clone().or(named)
+        let Some(text) = self.cluster.cluster.clone().or(named) else { return Ok(Vec::new()) };
+        if self.all_clusters || location.file().is_some() {
+            return Ok(Vec::new());
+        }
+        let names: BTreeSet<String> = text.split(',').map(|name| name.trim().to_owned()).collect();
+        if names.contains("") || names.len() < text.split(',').count() {
+            return Err(QueryError::Clusters(text));
+        }
+        Ok(names.into_iter().collect())
+    }
+
+    /// The cluster whose history is read, where there are several.
+    pub(crate) fn cluster(&self, location: &Location) -> Result<Option<String>, QueryError> {
+        let mut clusters = self.clusters(location)?;
+        if self.all_clusters || clusters.len() > 1 {
+            return Err(QueryError::OneCluster);
+        }
+        Ok(clusters.pop())
     }
 
     /// Opens the history.
     pub(super) fn open(&self) -> Result<Reader, QueryError> {
         let location = self.location()?;
-        let opened = Reader::at(&location, self.cluster_of_history().as_deref());
-        let mut reader = opened.map_err(|error| match error {
-            kubediff_history::Error::Missing { path } if self.of_this_daemon => QueryError::Elsewhere(path),
-            error => error.into(),
-        })?;
+        let cluster = self.cluster(&location)?;
+        self.open_at(&location, cluster.as_deref())
+    }
+
+    /// Opens the history of this cluster.
+    pub(super) fn open_at(&self, location: &Location, cluster: Option<&str>) -> Result<Reader, QueryError> {
+        let mut reader = Reader::at(location, cluster).map_err(|error| self.failed(error))?;
         mask_again(&mut reader, location.file())?;
         Ok(reader)
+    }
+
+    /// The error, as the container of a daemon has it.
+    pub(super) fn failed(&self, error: kubediff_history::Error) -> QueryError {
+        match error {
+            kubediff_history::Error::Missing { path } if self.of_this_daemon => QueryError::Elsewhere(path),
+            error => error.into(),
+        }
     }
 }

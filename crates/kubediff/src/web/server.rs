@@ -152,8 +152,7 @@ fn own_address() -> Ipv4Addr {
 /// The history of the page. Its stories are folded meanwhile: the first page need not wait.
 fn store(args: &UiArgs) -> Result<Arc<Store>, UiError> {
     let location = args.source.location()?;
-    let (cluster, beside) =
-        (args.source.cluster_of_history(), location.file().map(std::path::Path::to_owned));
+    let (cluster, beside) = (args.source.cluster(&location)?, location.file().map(std::path::Path::to_owned));
     let place = super::Place { location, cluster, beside };
     let now = args.source.now.clone();
     let zone = now.clone().unwrap_or_else(Zoned::now).time_zone().clone();

@@ -197,7 +197,7 @@ fn changes(asked: &mut Asked<'_>, params: &Params) -> Result<String, Problem> {
     let looked = reader.time_of(place.after)?;
     let at = question.period.to.unwrap_or_else(|| asked.now.timestamp());
     let zone = asked.now.time_zone().clone();
-    let doubts = unwatched(asked.reader, &walk.filter().scope, at, &zone)?;
+    let doubts = unwatched(&asked.reader.standing()?, &walk.filter().scope, at, &zone);
     let looked = json!({ "to": looked, "complete": is_complete });
     line(&Changes { items, next, looked, coverage: coverage(asked)?, doubts })
 }

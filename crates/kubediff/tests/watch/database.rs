@@ -124,6 +124,12 @@ async fn two_clusters_record_into_one_database() {
     assert!(!log.contains("cart"), "{log}");
     let (_, which) = kubediff(&["log", "--history", &owner]).await;
     assert!(which.contains("prod, staging") && which.contains("--cluster"), "{which}");
+    let (both, errors) = kubediff(&["log", "--history", &owner, "--all-clusters", "--oneline"]).await;
+    let has =
+        |cluster: &str, name: &str| both.lines().any(|line| line.starts_with(cluster) && line.contains(name));
+    assert!(has("prod", "cart") && has("staging", "pay") && !has("prod", "pay"), "{both}{errors}");
+    let (clusters, errors) = kubediff(&["clusters", "--history", &owner]).await;
+    assert_eq!(clusters.matches(" since ").count(), 2, "each has a leader: {clusters}{errors}");
 
     // The database fails and comes back: the daemon goes on.
     server.kill().unwrap();

@@ -8,7 +8,7 @@ use serde::Serialize;
 pub(crate) type Dropped = BTreeMap<String, u32>;
 
 /// The rules for what changes with every write.
-const TRACES: &[&str] = &["generation", "managed-fields", "resource-version"];
+pub(crate) const TRACES: &[&str] = &["generation", "managed-fields", "resource-version"];
 
 /// The counts of noise, since counting began.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]

@@ -16,6 +16,10 @@ pub struct SourceArgs {
     #[arg(long, value_name = "FILE")]
     pub history: Option<String>,
 
+    /// All clusters of the database. `log` and `get` answer about several; --cluster names one, or some with commas between them
+    #[arg(long, conflicts_with_all = ["cluster", "daemon"])]
+    pub all_clusters: bool,
+
     /// Ask a daemon in the cluster instead: its pod, or the Deployment or StatefulSet that has it. The question runs in the
     /// pod, with your rights
     #[arg(long, value_name = "NAMESPACE/NAME", conflicts_with = "history")]

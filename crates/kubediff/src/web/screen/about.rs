@@ -77,7 +77,7 @@ pub(in crate::web) fn about(asked: &mut Asked<'_>, params: &Params) -> Result<St
         .map(|name| json!({ "href": address::with("/", [("kind", name.clone()), ("since", "-24h".to_owned())]), "label": name }))
         .collect();
     let now = asked.now.timestamp();
-    let remarks = unwatched(asked.reader, &Scope::default(), now, &zone)?;
+    let remarks = unwatched(&asked.reader.standing()?, &Scope::default(), now, &zone);
     let context = json!({
         "page": frame.json(asked),
         "history": history.iter().map(|(name, value)| json!({ "name": name, "value": value })).collect::<Vec<_>>(),

@@ -64,7 +64,7 @@ pub(super) fn gaps(
         .into_iter()
         .map(|gap| (gap.from.max(from), gap.to.min(to)))
         .collect();
-    let open = open_gaps(reader, &filter.scope, to)?;
+    let open = open_gaps(&reader.standing()?, &filter.scope, to);
     gaps.extend(open.into_iter().map(|(since, ..)| (since.max(from), to.min(now))));
     gaps.retain(|(from, to)| from <= to);
     gaps.sort_unstable();

@@ -125,7 +125,7 @@ pub(in crate::web) fn timeline(asked: &mut Asked<'_>, params: &Params) -> Result
         notices.push(format!("Changes before #{first} stand one by one: nobody has folded them."));
     }
     let at = question.period.to.unwrap_or_else(|| asked.now.timestamp());
-    notices.extend(unwatched(asked.reader, &filter.scope, at, &zone)?);
+    notices.extend(unwatched(&asked.reader.standing()?, &filter.scope, at, &zone));
     if filter.events {
         notices.extend(events_removed(asked.reader, Some(from), &zone)?);
     }

@@ -5,7 +5,9 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use kubediff::{Change, Compared, Noise, Origin, Profile, Schemas, Secrets, Sighting, Tally, Verb};
-use kubediff_history::{Batch, Body, ChangeRecord, Cluster, History, ObjectId, Observation, Settings, What};
+use kubediff_history::{
+    Batch, Body, ChangeRecord, Cluster, History, Location, ObjectId, Observation, Settings, What,
+};
 use serde_json::{Value, json};
 
 use crate::support;
@@ -31,9 +33,14 @@ impl World {
     }
 
     pub(crate) fn with_schemas(path: &Path, key: [u8; 32], schemas: Schemas) -> Self {
-        let cluster = Cluster { uid: "1f3a".to_owned(), name: Some("prod".to_owned()) };
+        Self::of(&Location::File(path.to_owned()), ("1f3a", "prod"), key, schemas)
+    }
+
+    /// The history of a cluster with this uid and name.
+    pub(crate) fn of(place: &Location, (uid, name): (&str, &str), key: [u8; 32], schemas: Schemas) -> Self {
+        let cluster = Cluster { uid: uid.to_owned(), name: Some(name.to_owned()) };
         Self {
-            history: History::open(path, &cluster, &Settings::default()).unwrap(),
+            history: History::at(place, &cluster, &Settings::default()).unwrap(),
             profile: Profile { noise: Noise::default(), secrets: Secrets::with_key(key), schemas },
             states: BTreeMap::new(),
             rv: 1_000,
