@@ -7,6 +7,7 @@ pub(crate) mod link;
 mod rows;
 mod schema;
 pub(crate) mod session;
+mod term;
 mod write;
 
 pub use address::Address;

@@ -3,7 +3,8 @@
 use super::Address;
 use super::schema::{connect, open_log};
 use super::session::{Role, Session, TTL};
-use super::write::{PostgresHistory, term};
+use super::term;
+use super::write::PostgresHistory;
 use crate::error::Error;
 use crate::report::Cluster;
 use crate::sql::db::{Db, values};
@@ -35,7 +36,7 @@ impl Claim {
 
     pub(crate) fn claim(&mut self) -> Result<Option<PostgresHistory>, Error> {
         let holder = self.holder.clone();
-        let Some(token) = self.asks(|session| term(session, &holder, false))? else { return Ok(None) };
+        let Some(token) = self.asks(|session| term::claim(session, &holder, false))? else { return Ok(None) };
         let session = self.session.take();
         session.map(|session| PostgresHistory::lead(&self.address, &self.cluster, session, token)).transpose()
     }

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::Duration;
 
 use jiff::Timestamp;
 
@@ -12,6 +11,7 @@ use super::Address;
 use super::rows::{Change, Rows, State};
 use super::schema::{self, open_log};
 use super::session::{Role, Session, TTL};
+use super::term;
 use crate::batch::{Batch, Entry, Observation, What};
 use crate::error::Error;
 use crate::record::{ChangeRecord, Verb};
@@ -31,8 +31,6 @@ use crate::sql::times::meta;
 /// The bytes of recent versions that are kept for the deltas of the next ones, and what an object costs besides, in bytes.
 const RECENT: usize = 64 << 20;
 const RECENT_ENTRY: usize = 300;
-/// A term is renewed as often as this.
-const RENEWAL: Duration = Duration::from_secs(3);
 /// A day is counted when it has so many versions of this process, as its questions need.
 const COUNTED: [i64; 4] = [500, 5_000, 50_000, 500_000];
 /// This many numbers of objects are taken from the database at once.
@@ -135,7 +133,7 @@ impl PostgresHistory {
     ) -> Result<Self, Error> {
         let failed = |fault: Fault| fault.at(address.place());
         let session = open_log(schema::connect(address, Role::Writer)?, cluster).map_err(failed)?;
-        match term(&session, holder, returns).map_err(failed)? {
+        match term::claim(&session, holder, returns).map_err(failed)? {
             Some(token) => Self::lead(address, cluster, session, token),
             None => {
                 let holder = "SELECT holder FROM terms";
@@ -154,7 +152,7 @@ impl PostgresHistory {
     ) -> Result<Self, Error> {
         let failed = |fault: Fault| fault.at(address.place());
         session.token = Some(token);
-        renewing(&session);
+        term::renew(&session);
         let timeline = "INSERT INTO timelines (first, timeline) SELECT value, greatest(?1, coalesce((SELECT max(timeline) + 1 FROM timelines), 1))
              FROM meta WHERE name = 'next' ON CONFLICT (log, first) DO UPDATE SET timeline = excluded.timeline";
         let now = Timestamp::now().as_millisecond();
@@ -213,7 +211,7 @@ impl PostgresHistory {
         }
         let stored = self.stored.iter().find(|attempt| attempt.is_of(batch));
         let stored = stored.map_or((0, false), |attempt| (attempt.entries, attempt.scrub.is_some()));
-        let id = random_uuid();
+        let id = term::batch_id();
         let sent = self.writer.commit(&self.session, batch, &id, stored);
         if sent.as_ref().is_err_and(Fault::is_unanswered) {
             self.uncertain = Some(Attempt::new(id, batch));
@@ -225,11 +223,7 @@ impl PostgresHistory {
     }
 
     pub(crate) fn is_awaited(&mut self) -> bool {
-        let sql = format!(
-            "SELECT coalesce(standby_at > clock_timestamp() - interval '{} seconds' / 2, false) FROM terms",
-            TTL.as_secs()
-        );
-        self.reworking(|_, db| db.one(&sql, &[])).unwrap_or(false)
+        self.reworking(|_, db| db.one(&term::is_awaited(), &[])).unwrap_or(false)
     }
 
     /// Keeps the term, or lends it: whoever stands by may have it at once, and until somebody does, this process writes.
@@ -238,12 +232,9 @@ impl PostgresHistory {
             return;
         }
         self.is_lent = !keeps;
-        match &self.session.token {
-            Some(token) if !keeps => {
-                let sql = format!("UPDATE terms SET expires_at = clock_timestamp() WHERE token = '{token}'");
-                self.session.link.repeat(RENEWAL, sql);
-            }
-            _ => renewing(&self.session),
+        match keeps {
+            true => term::renew(&self.session),
+            false => term::lend(&self.session),
         }
     }
 
@@ -258,7 +249,7 @@ impl PostgresHistory {
         session.token = self.session.token.take();
         self.session = session;
         if !self.is_lent {
-            renewing(&self.session);
+            term::renew(&self.session);
         }
         self.writer = Writer::load(&self.session).map_err(failed)?;
         if self.last() < self.acknowledged {
@@ -292,32 +283,6 @@ impl Drop for PostgresHistory {
             let _ = self.session.link.batch(sql);
         }
     }
-}
-
-/// The token of the term, if a process may have it.
-pub(super) fn term(session: &Session, holder: &str, returns: bool) -> Outcome<Option<String>> {
-    let claim = format!("SELECT claim_term($1, '{} seconds', $2::int <> 0)::text", TTL.as_secs());
-    let claimed = session.ask(&claim, values![holder, i64::from(returns)])?;
-    Ok(claimed.rows.first().map(|row| row.try_get(0)).transpose()?.flatten())
-}
-
-fn renewing(session: &Session) {
-    if let Some(token) = &session.token {
-        let sql = format!(
-            "UPDATE terms SET expires_at = clock_timestamp() + '{} seconds' WHERE token = '{token}'",
-            TTL.as_secs()
-        );
-        session.link.repeat(RENEWAL, sql);
-    }
-}
-
-fn random_uuid() -> String {
-    // The version and the variant of RFC 9562.
-    let bits = (u128::from(fastrand::u64(..)) << 64) | u128::from(fastrand::u64(..));
-    let bits = bits & !(0xf000 << 64) & !(0xc0 << 56) | (0x4000 << 64) | (0x80 << 56);
-    let hex = format!("{bits:032x}");
-    let part = |range: Range<usize>| hex.get(range).unwrap_or_default();
-    format!("{}-{}-{}-{}-{}", part(0..8), part(8..12), part(12..16), part(16..20), part(20..32))
 }
 
 /// The day of the database's clock, in days since 1970.
