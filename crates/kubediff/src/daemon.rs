@@ -77,6 +77,9 @@ pub enum ServeError {
     /// The history cannot be used.
     #[error(transparent)]
     History(#[from] kubediff_history::Error),
+    /// What was seen last could not be written when the daemon was asked to end.
+    #[error(transparent)]
+    Unwritten(kubediff_history::Error),
     /// The configuration does not say where it is.
     #[error(transparent)]
     Place(#[from] crate::config::PlaceError),
@@ -142,6 +145,7 @@ pub async fn run(args: &ServeArgs) -> Result<(), ServeError> {
     let endpoint = Endpoint::open(&loaded).await?;
     let mut begins = Begins { why: NOT_RUNNING.to_owned(), returns: true };
     let mut former: Option<Loaded> = None;
+    let mut has_begun = false;
     let guests = web::Guests::default();
     loop {
         match (serve(args, loaded.clone(), &endpoint, &mut control, &guests, &begins).await, former.take()) {
@@ -150,7 +154,8 @@ pub async fn run(args: &ServeArgs) -> Result<(), ServeError> {
                 say(&format!("{error}; this process stands by from now on"));
                 endpoint.waits(error.to_string());
                 // Whoever has its name has the term now.
-                begins = Begins { why: term::why_again(&error).to_owned(), returns: false };
+                (begins, has_begun) =
+                    (Begins { why: term::why_again(&error).to_owned(), returns: false }, true);
                 continue;
             }
             (Ok(Ended::Reload(next)), _) => {
@@ -160,6 +165,23 @@ pub async fn run(args: &ServeArgs) -> Result<(), ServeError> {
                 warn(&next);
                 former = Some(std::mem::replace(&mut loaded, *next));
             }
+            // A database may be away for a moment.
+            (Err(ServeError::History(error)), before)
+                if error.is_passing() && (has_begun || endpoint.is_running()) =>
+            {
+                say(&format!("{}; trying again", informer::error_chain(&error)));
+                endpoint.waits(error.to_string());
+                (former, has_begun) = (before, true);
+                tokio::select! {
+                    biased;
+                    next = control.next() => match next {
+                        Next::End => break,
+                        Next::Reload(next) => loaded = *next,
+                    },
+                    () = tokio::time::sleep(AGAIN) => {}
+                }
+                continue;
+            }
             // The next configuration could not begin; the former one did.
             (Err(error), Some(worked)) if !endpoint.is_running() => {
                 say(&informer::error_chain(&error));
@@ -168,6 +190,7 @@ pub async fn run(args: &ServeArgs) -> Result<(), ServeError> {
             }
             (Err(error), _) => return Err(error),
         }
+        has_begun = true;
         endpoint.waits("another configuration is taken".to_owned());
         begins = Begins { why: "another configuration was taken".to_owned(), returns: true };
     }
@@ -271,6 +294,7 @@ async fn serve(
         }
     };
     let remembering = tokio::spawn(memory::run(args.memory_limit, give_up, memory, stop.clone()));
+    let mut why = begins.why.as_str();
     let (history, took_over) = match opened {
         Ok(history) => (history, false),
         Err(kubediff_history::Error::Held { holder, .. }) if location.file().is_none() => {
@@ -279,6 +303,9 @@ async fn serve(
                 let open = move || Standby::at(&location, &identity, &settings);
                 tokio::task::spawn_blocking(open).await.map_err(ServeError::Ended)??
             };
+            // Whoever stands by must be able to go on.
+            loaded.test().map_err(Box::new)?;
+            why = term::TAKEN_OVER;
             let key = profile.secrets.key_id().to_string();
             match stand_by(standby, holder, key, &mut follow, endpoint, control).await? {
                 Ok(claimed) => claimed,
@@ -295,7 +322,6 @@ async fn serve(
     };
     caches.get_or_init(|| history.clone());
     let now = Timestamp::now();
-    let why = if took_over { term::TAKEN_OVER } else { &begins.why };
     let secrets = profile.secrets.clone();
     let mut recorder = HistoryWriter::new(history.clone(), name.clone(), secrets, follow.within(), now, why)?;
     if took_over {
@@ -395,9 +421,10 @@ async fn serve(
             Ok(asked)
         }
         Err(ConsumeError::History(error)) if error.ends_the_term() => match asked {
-            Ended::Asked if was_asked => Ok(Ended::Asked),
-            _ => Ok(Ended::Fenced(error)),
+            Ended::Asked if !was_asked => Ok(Ended::Fenced(error)),
+            asked => Ok(asked),
         },
+        Err(ConsumeError::History(error)) if was_asked => Err(ServeError::Unwritten(error)),
         Err(ConsumeError::History(error)) => Err(error.into()),
         Err(ConsumeError::Output(error)) => Err(WatchError::Output(error).into()),
     }

@@ -35,9 +35,9 @@ impl Fault {
     pub(crate) fn is_unanswered(&self) -> bool {
         match self {
             Self::Closed => true,
-            Self::Postgres(error) => error
-                .code()
-                .is_none_or(|code| ["08", "57P", "40003"].iter().any(|class| code.code().starts_with(class))),
+            Self::Postgres(error) => error.code().is_none_or(|code| {
+                ["08", "57P", "25P", "40003"].iter().any(|class| code.code().starts_with(class))
+            }),
             _ => false,
         }
     }
@@ -94,7 +94,7 @@ fn postgres(error: tokio_postgres::Error, place: Place) -> Error {
         "KD004" => Error::NameTaken { place, uid: found },
         "28000" | "28P01" | "3D000" | "42501" | "KD005" => Error::Denied { place, source: error.into() },
         // A database that only reads for now, such as one that is still a replica.
-        "25006" => Error::Unreachable { place, source: error.into() },
+        "25006" | "25P02" | "25P03" | "25P04" => Error::Unreachable { place, source: error.into() },
         code if code.starts_with("08")
             || code.starts_with("57P")
             || code.starts_with("53")

@@ -149,6 +149,9 @@ impl Consumer {
                 Ok(())
             }
             InboxItem::Synced(synced) => {
+                if is_of_secrets(&synced.target_text()) {
+                    self.held.blind(false);
+                }
                 self.with_recorder(inbox, |recorder, comparing| recorder.synced(&synced, comparing))
             }
             InboxItem::Resources(resources) => {

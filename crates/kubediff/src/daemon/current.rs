@@ -25,8 +25,8 @@ pub(super) struct Waits {
 impl Waits {
     /// How many changes it keeps, and how many resources it would list again.
     pub(super) fn shadow(&self) -> (usize, usize) {
-        let (kept, whole) = self.inbox.shadow();
-        (kept, self.standing.borrow().watches.len().saturating_sub(whole))
+        let (kept, torn) = self.inbox.shadow();
+        (kept, torn + self.standing.borrow().listing())
     }
 }
 

@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -84,7 +85,11 @@ impl Candidate {
         let sees = self.standing.borrow().why_not_ready().is_none();
         if looks {
             self.look()?;
-            if sees && let Some(holder) = self.standby.register()? {
+            // One that would have to list again is not better than one that begins.
+            if sees
+                && self.inbox.shadow().1 == 0
+                && let Some(holder) = self.standby.register()?
+            {
                 self.holder.send_replace(holder);
             }
         }
@@ -109,15 +114,22 @@ pub(super) fn recorded(reader: &mut Reader, within: &Within) -> Result<Recorded,
     let positions = reader.positions()?;
     let last = reader.last()?.map_or(0, |(number, _)| number.0);
     let text = |name: &str| notes.get(name).map(String::as_str).unwrap_or_default();
-    let lost = notes.iter().filter(|(_, since)| !since.is_empty());
+    let lines = |name: &str| text(name).lines().map(str::to_owned).collect::<BTreeSet<_>>();
+    let noted = |prefix: &'static str| {
+        let noted = notes.iter().filter(|(_, since)| !since.is_empty());
+        noted
+            .filter_map(move |(name, _)| Some(name.strip_prefix(prefix)?.to_owned()))
+            .collect::<BTreeSet<_>>()
+    };
     Ok(Recorded {
         positions: positions
             .into_iter()
             .map(|(name, version)| (name, ResourceVersion::new(&version)))
             .collect(),
         last,
-        ahead: text(notes::AHEAD).lines().map(str::to_owned).collect(),
-        lost: lost.filter_map(|(name, _)| Some(name.strip_prefix(notes::OPEN)?.to_owned())).collect(),
+        ahead: lines(notes::AHEAD),
+        followed: &lines(notes::NAMES) - &noted(notes::LEFT),
+        lost: &noted(notes::OPEN) | &lines(notes::UNLISTED),
         watched_until: text(notes::WATCHED_UNTIL).parse().ok(),
         is_elsewhere: serde_json::from_str::<Within>(text(notes::WITHIN)).ok().as_ref() != Some(within),
     })

@@ -77,9 +77,9 @@ impl Inbox {
         }
     }
 
-    /// While it stands by: how many changes the other process may not have recorded, and how many resources need not be listed again.
+    /// While it stands by: how many changes the other process may not have recorded, and how many resources that were listed would be listed again.
     pub(crate) fn shadow(&self) -> (usize, usize) {
-        self.lock().shadow.as_ref().map_or((0, 0), |shadow| (shadow.len(), shadow.whole()))
+        self.lock().shadow.as_ref().map_or((0, 0), |shadow| (shadow.len(), shadow.torn()))
     }
 
     /// From now on this process records, after what the other one has recorded. The targets that go on; all others are to be listed again.

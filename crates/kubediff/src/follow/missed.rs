@@ -8,7 +8,7 @@ use crate::model::gap::Gap;
 use crate::model::targets::Target;
 
 /// A connection without a sign of life is broken after 60 s, and its end is noticed a moment later.
-const SILENT: SignedDuration = SignedDuration::from_secs(75);
+pub(super) const SILENT: SignedDuration = SignedDuration::from_secs(75);
 
 /// Why there is such a gap.
 const CAUSE: &str = "the watch missed changes that the server had forgotten; a list shows their result, not the states in between";

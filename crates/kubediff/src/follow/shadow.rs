@@ -7,14 +7,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use informer::ResourceVersion;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
 use super::item::{InboxItem, RawChange, Synced};
+use super::missed::SILENT;
 use super::watermark::{Watermark, is_number};
 use crate::Origin;
-
-/// The clocks of two machines, and the ways of two watches, differ by less than this.
-const SKEW: SignedDuration = SignedDuration::from_secs(5);
 
 /// How far a leader has recorded.
 #[derive(Debug, Clone, Default)]
@@ -23,7 +21,9 @@ pub(crate) struct Recorded {
     pub(crate) positions: BTreeMap<String, ResourceVersion>,
     /// The watches of which more is recorded than that.
     pub(crate) ahead: BTreeSet<String>,
-    /// The targets that the leader has lost.
+    /// The targets that the leader follows.
+    pub(crate) followed: BTreeSet<String>,
+    /// Those of them that it has lost, or has not listed.
     pub(crate) lost: BTreeSet<String>,
     /// The number of the last record.
     pub(crate) last: u64,
@@ -39,10 +39,11 @@ impl Recorded {
         self.positions.get(watch).filter(|version| is_number(version))
     }
 
-    /// Whether all that a target's watch delivered by then is recorded.
+    /// Whether all that had happened to a target by then is recorded: a watch that says nothing for so long is broken.
     fn is_after(&self, target: &str, time: Timestamp) -> bool {
-        let until = self.watched_until.filter(|_| !self.lost.contains(target));
-        until.is_some_and(|until| until.duration_since(time) >= SKEW)
+        let is_watched = self.followed.contains(target) && !self.lost.contains(target);
+        let until = self.watched_until.filter(|_| is_watched);
+        until.is_some_and(|until| until.duration_since(time) >= SILENT)
     }
 }
 
@@ -91,10 +92,10 @@ impl Shadow {
         self.trails().map(|trail| trail.kept.len()).sum()
     }
 
-    /// How many targets have whole trails.
-    pub(super) fn whole(&self) -> usize {
-        let is_whole = |followed: &&Followed| followed.trails.iter().all(|trail| trail.torn.is_none());
-        self.targets.values().filter(is_whole).count()
+    /// How many targets have a trail that is torn.
+    pub(super) fn torn(&self) -> usize {
+        let is_torn = |followed: &&Followed| followed.trails.iter().any(|trail| trail.torn.is_some());
+        self.targets.values().filter(is_torn).count()
     }
 
     pub(super) fn push(&mut self, item: InboxItem) {
@@ -192,7 +193,8 @@ impl Shadow {
         let (mut items, mut changes, mut whole) = (self.asked, Vec::new(), BTreeSet::new());
         for (target, mut followed) in self.targets {
             let goes_on = |trail: &Trail| trail.goes_on(recorded);
-            if recorded.is_elsewhere || followed.is_lost || !followed.trails.iter().all(goes_on) {
+            let is_followed = recorded.followed.contains(&target) && !followed.is_lost;
+            if recorded.is_elsewhere || !is_followed || !followed.trails.iter().all(goes_on) {
                 continue;
             }
             for trail in followed.trails {

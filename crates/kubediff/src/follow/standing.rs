@@ -74,6 +74,11 @@ impl Standing {
         self.is_settled = true;
     }
 
+    /// How many first lists are under way.
+    pub(crate) fn listing(&self) -> usize {
+        self.watches.values().filter(|watch| matches!(watch, Watch::Listing)).count()
+    }
+
     /// Whether anything is watched at present.
     pub(crate) fn is_watching(&self) -> bool {
         self.watches.values().any(|watch| matches!(watch, Watch::Watched))

@@ -7,6 +7,9 @@ use super::error::WatchError;
 use super::shadow::Recorded;
 use super::{Follow, Target};
 
+/// The cause of a gap that has not come to its end, if the process does not see that.
+const LISTED_AGAIN: &str = "another process took over, and had not listed it again";
+
 impl Follow {
     /// Records from now on, after what another process has recorded. A target of which this process has missed something is listed again.
     /// Returns how many those are.
@@ -33,7 +36,10 @@ impl Follow {
             self.announced = false;
         }
         let now = Timestamp::now();
+        let since = recorded.watched_until.map_or(now, |until| until.min(now));
         for target in &again {
+            // Until it is listed: if it cannot be, nobody may think that it is watched.
+            self.tell_lost(target, since, LISTED_AGAIN.to_owned());
             self.watch(target.clone(), true, now)?;
         }
         if again.is_empty() {

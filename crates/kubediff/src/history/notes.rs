@@ -9,6 +9,8 @@ pub(crate) const OTHER_KEY: &str =
 pub(crate) const WATCHED_UNTIL: &str = "watched-until";
 /// The note of the watches of which more is recorded than their positions say, a line each.
 pub(crate) const AHEAD: &str = "ahead";
+/// The note of what was followed and is not listed yet, a line each.
+pub(crate) const UNLISTED: &str = "unlisted";
 /// The note of what was followed, a line each.
 pub(crate) const NAMES: &str = "resources";
 /// The note of where the last run looked, as JSON.

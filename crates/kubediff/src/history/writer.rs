@@ -70,6 +70,8 @@ pub(crate) struct HistoryWriter {
     synced: BTreeSet<String>,
     /// The resources that the former process had lost, and this one had not: until what happened meanwhile is recorded.
     made_up: BTreeSet<String>,
+    /// The note of those that are not.
+    unlisted: Option<String>,
     /// How far their watches are recorded.
     reached: Reached,
     events: Allowance,
@@ -130,6 +132,7 @@ impl HistoryWriter {
             names,
             synced,
             made_up: BTreeSet::new(),
+            unlisted: None,
             reached: Reached::default(),
             events: Allowance::new(Instant::now()),
             why: why.to_owned(),
@@ -240,13 +243,19 @@ impl HistoryWriter {
         for target in std::mem::take(&mut self.made_up) {
             self.batch.note(notes::open(&target), "");
         }
+        let unlisted: Vec<&str> = self.names.difference(&self.synced).map(String::as_str).collect();
+        let unlisted = unlisted.join("\n");
+        if self.unlisted.as_ref() != Some(&unlisted) {
+            self.batch.note(notes::UNLISTED, &*unlisted);
+            self.unlisted = Some(unlisted);
+        }
         self.batch.note(notes::WATCHED_UNTIL, at.to_string());
     }
 
     /// A gap has begun. It is recorded when it ends, also if this process does not see that.
     pub(crate) fn lost(&mut self, target: &str, since: Timestamp, cause: &str) {
-        if self.made_up.remove(target) {
-            // The gap that is noted began before.
+        // The gap that is noted began before.
+        if self.made_up.remove(target) || self.past.has_open(target) {
             return;
         }
         self.batch.note(notes::open(target), format!("{since} {cause}"));
@@ -410,7 +419,10 @@ impl HistoryWriter {
         if synced.continues {
             // What the former process had lost, this one had not. The changes of that time are still to be recorded.
             self.made_up.extend(self.past.take_open(&target).map(|_| target.clone()));
-        } else if !synced.is_new && !comparing.profile.noise.leaves_out(&kind.gvk) {
+        } else if self.took_over {
+            self.batch.note(notes::open(&target), "");
+        }
+        if !synced.continues && !synced.is_new && !comparing.profile.noise.leaves_out(&kind.gvk) {
             let (began, grace) = *self.began.get_or_insert((synced.at, FIRST_LISTS));
             if was_watched {
                 self.restart_gap(&target, synced.at, again);

@@ -395,6 +395,9 @@ async fn a_leader_that_sees_nothing_lends_its_term_and_one_with_another_key_neve
         assert!(!status.success());
 
         let standby = Daemon::start("b", &seeing, &config);
+        standby.until("configmaps   watched");
+        // It is recorded, so the standby knows how far the leader is.
+        write("pay", "1");
         standby.until("would list 0 resources again");
         (place, leader, standby)
     })
@@ -406,7 +409,7 @@ async fn a_leader_that_sees_nothing_lends_its_term_and_one_with_another_key_neve
         // Nobody ends, and nobody's term is over.
         standby.until("history: ");
         let records = until(&place, "cart updated by watch");
-        assert_eq!(records, ["cart added by watch", "cart updated by watch"]);
+        assert_eq!(records, ["cart added by watch", "pay added by watch", "cart updated by watch"]);
         drop(leader);
         let (_, notes, status) = standby.session.end_with("-TERM");
         assert!(status.success(), "{notes:?}");

@@ -74,6 +74,7 @@ impl Store {
         Recorded {
             positions: versions.map(|(name, rv)| (name.clone(), ResourceVersion::new(rv))).collect(),
             ahead: self.ahead.lines().map(str::to_owned).collect(),
+            followed: self.followed.iter().map(|resource| RESOURCES[*resource].to_owned()).collect(),
             lost: self.lost.keys().map(|resource| RESOURCES[*resource].to_owned()).collect(),
             watched_until: self.watched_until,
             last: self.changes.len() as u64,
@@ -247,6 +248,9 @@ impl World {
                     true => self.went_on += 1,
                     false => {
                         self.again += 1;
+                        let since = self.store.watched_until.unwrap_or(Timestamp::UNIX_EPOCH);
+                        let lost = InboxItem::Lost((*name).to_owned(), since, String::new());
+                        process.inbox.push(lost);
                         self.list(&mut process, resource);
                     }
                 }
@@ -544,7 +548,7 @@ impl Leader {
             InboxItem::Synced(synced) => self.synced(&synced, resource(&synced.kind.resource.plural), now),
             InboxItem::Lost(target, since, _) => {
                 if !self.made_up.remove(&resource(&target)) {
-                    self.next.lost.insert(resource(&target), since);
+                    self.next.lost.entry(resource(&target)).or_insert(since);
                 }
             }
             InboxItem::Gap(gap) => {

@@ -97,6 +97,11 @@ impl Past {
         left.filter(|_| !self.names.contains(target))
     }
 
+    /// Whether a gap of this target had begun when the former run ended.
+    pub(super) fn has_open(&self, target: &str) -> bool {
+        self.open.contains_key(target)
+    }
+
     /// The gap of this target that had begun when the former run ended. Says so once.
     pub(super) fn take_open(&mut self, target: &str) -> Option<(Timestamp, String)> {
         self.open.remove(target)
