@@ -1,7 +1,6 @@
 //! Batches become rows: all statements of a batch are sent at once, and its commit takes one round trip.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,6 +8,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::Address;
+use super::attempt::{Attempt, random_uuid};
 use super::rows::{Change, Rows, State};
 use super::schema::{self, open_log};
 use super::session::{Role, Session, TTL};
@@ -35,6 +35,8 @@ const RECENT_ENTRY: usize = 300;
 const RENEWAL: Duration = Duration::from_secs(3);
 /// A day is counted when it has so many versions of this process, as its questions need.
 const COUNTED: [i64; 4] = [500, 5_000, 50_000, 500_000];
+/// More callers than this do not commit at the same time.
+const CALLERS: usize = 8;
 /// This many numbers of objects are taken from the database at once.
 const BLOCK: i64 = 1_000;
 
@@ -54,47 +56,6 @@ pub(crate) struct PostgresHistory {
     is_lent: bool,
     /// Whether the connection may be over.
     is_broken: bool,
-}
-
-/// A batch that was sent.
-struct Attempt {
-    id: String,
-    entries: usize,
-    /// A hash of the entries.
-    print: u64,
-    scrub: Option<Timestamp>,
-}
-
-/// More callers than this do not commit at the same time.
-const CALLERS: usize = 8;
-
-impl Attempt {
-    fn new(id: String, batch: &Batch) -> Self {
-        let scrub = batch.scrub.as_ref().map(|(_, at, _)| *at);
-        Self { id, entries: batch.entries.len(), print: print(&batch.entries), scrub }
-    }
-
-    /// Whether this batch is the one that was sent, with more behind it.
-    fn is_of(&self, batch: &Batch) -> bool {
-        let is_same = |entries: &[Entry]| print(entries) == self.print;
-        self.scrub == batch.scrub.as_ref().map(|(_, at, _)| *at)
-            && batch.entries.get(..self.entries).is_some_and(is_same)
-    }
-}
-
-/// A hash by which entries are known again. A gap may have become longer.
-fn print(entries: &[Entry]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    for entry in entries {
-        match entry {
-            Entry::Observation(it) => {
-                let record = &it.record;
-                (&record.object.uid, &record.rv, record.observed_at, it.body.bytes()).hash(&mut hasher);
-            }
-            Entry::Gap { from, resource, reason, .. } => (from, resource, reason).hash(&mut hasher),
-        }
-    }
-    hasher.finish()
 }
 
 /// What is remembered of the history, to write the next batch. After a failure it is loaded again.
@@ -309,15 +270,6 @@ fn renewing(session: &Session) {
         );
         session.link.repeat(RENEWAL, sql);
     }
-}
-
-fn random_uuid() -> String {
-    // The version and the variant of RFC 9562.
-    let bits = (u128::from(fastrand::u64(..)) << 64) | u128::from(fastrand::u64(..));
-    let bits = bits & !(0xf000 << 64) & !(0xc0 << 56) | (0x4000 << 64) | (0x80 << 56);
-    let hex = format!("{bits:032x}");
-    let part = |range: Range<usize>| hex.get(range).unwrap_or_default();
-    format!("{}-{}-{}-{}-{}", part(0..8), part(8..12), part(12..16), part(16..20), part(20..32))
 }
 
 /// The day of the database's clock, in days since 1970.
