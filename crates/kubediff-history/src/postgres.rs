@@ -2,6 +2,7 @@
 
 mod address;
 pub(crate) mod archive;
+mod attempt;
 mod claim;
 pub(crate) mod link;
 mod rows;

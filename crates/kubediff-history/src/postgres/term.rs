@@ -1,6 +1,5 @@
 //! The term of a log: its row decides who writes.
 
-use std::ops::Range;
 use std::time::Duration;
 
 use super::session::{Session, TTL};
@@ -40,14 +39,4 @@ pub(super) fn is_awaited() -> String {
         "SELECT coalesce(standby_at > clock_timestamp() - interval '{} seconds' / 2, false) FROM terms",
         TTL.as_secs()
     )
-}
-
-/// An id for a batch, which the row has once the batch is stored.
-pub(super) fn batch_id() -> String {
-    // The version and the variant of RFC 9562.
-    let bits = (u128::from(fastrand::u64(..)) << 64) | u128::from(fastrand::u64(..));
-    let bits = bits & !(0xf000 << 64) & !(0xc0 << 56) | (0x4000 << 64) | (0x80 << 56);
-    let hex = format!("{bits:032x}");
-    let part = |range: Range<usize>| hex.get(range).unwrap_or_default();
-    format!("{}-{}-{}-{}-{}", part(0..8), part(8..12), part(12..16), part(16..20), part(20..32))
 }

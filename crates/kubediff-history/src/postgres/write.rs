@@ -1,13 +1,13 @@
 //! Batches become rows: all statements of a batch are sent at once, and its commit takes one round trip.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::ops::Range;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
 use super::Address;
+use super::attempt::{Attempt, random_uuid};
 use super::rows::{Change, Rows, State};
 use super::schema::{self, open_log};
 use super::session::{Role, Session, TTL};
@@ -33,6 +33,8 @@ const RECENT: usize = 64 << 20;
 const RECENT_ENTRY: usize = 300;
 /// A day is counted when it has so many versions of this process, as its questions need.
 const COUNTED: [i64; 4] = [500, 5_000, 50_000, 500_000];
+/// More callers than this do not commit at the same time.
+const CALLERS: usize = 8;
 /// This many numbers of objects are taken from the database at once.
 const BLOCK: i64 = 1_000;
 
@@ -52,47 +54,6 @@ pub(crate) struct PostgresHistory {
     is_lent: bool,
     /// Whether the connection may be over.
     is_broken: bool,
-}
-
-/// A batch that was sent.
-struct Attempt {
-    id: String,
-    entries: usize,
-    /// A hash of the entries.
-    print: u64,
-    scrub: Option<Timestamp>,
-}
-
-/// More callers than this do not commit at the same time.
-const CALLERS: usize = 8;
-
-impl Attempt {
-    fn new(id: String, batch: &Batch) -> Self {
-        let scrub = batch.scrub.as_ref().map(|(_, at, _)| *at);
-        Self { id, entries: batch.entries.len(), print: print(&batch.entries), scrub }
-    }
-
-    /// Whether this batch is the one that was sent, with more behind it.
-    fn is_of(&self, batch: &Batch) -> bool {
-        let is_same = |entries: &[Entry]| print(entries) == self.print;
-        self.scrub == batch.scrub.as_ref().map(|(_, at, _)| *at)
-            && batch.entries.get(..self.entries).is_some_and(is_same)
-    }
-}
-
-/// A hash by which entries are known again. A gap may have become longer.
-fn print(entries: &[Entry]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    for entry in entries {
-        match entry {
-            Entry::Observation(it) => {
-                let record = &it.record;
-                (&record.object.uid, &record.rv, record.observed_at, it.body.bytes()).hash(&mut hasher);
-            }
-            Entry::Gap { from, resource, reason, .. } => (from, resource, reason).hash(&mut hasher),
-        }
-    }
-    hasher.finish()
 }
 
 /// What is remembered of the history, to write the next batch. After a failure it is loaded again.
@@ -211,7 +172,7 @@ impl PostgresHistory {
         }
         let stored = self.stored.iter().find(|attempt| attempt.is_of(batch));
         let stored = stored.map_or((0, false), |attempt| (attempt.entries, attempt.scrub.is_some()));
-        let id = term::batch_id();
+        let id = random_uuid();
         let sent = self.writer.commit(&self.session, batch, &id, stored);
         if sent.as_ref().is_err_and(Fault::is_unanswered) {
             self.uncertain = Some(Attempt::new(id, batch));
