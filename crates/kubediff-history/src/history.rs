@@ -68,6 +68,7 @@ impl History {
 
     /// Keeps the term of a history in a database, or lends it: then whoever stands by may have it at once, and until somebody does, this
     /// process writes. A process that sees nothing lends its term to one that may see.
+    #[cfg_attr(not(feature = "postgres"), expect(unused_variables, reason = "a file has no term"))]
     pub fn hold(&mut self, keeps: bool) {
         match &mut self.0 {
             Store::File(_) => {}

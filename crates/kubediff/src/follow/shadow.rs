@@ -71,6 +71,8 @@ struct Trail {
     watermark: Arc<Watermark>,
     torn: Option<Tear>,
     kept: VecDeque<(u64, RawChange)>,
+    /// Up to where it was recorded when the leader had not lost it.
+    reached: Option<ResourceVersion>,
     /// The greatest version that was listed or delivered.
     last: Option<ResourceVersion>,
 }
@@ -106,6 +108,7 @@ impl Shadow {
                     watermark: watermark.clone(),
                     torn: Some(Tear { at: synced.at, then: None }),
                     kept: VecDeque::new(),
+                    reached: None,
                     last: watermark.version(),
                 };
                 let trails = synced.watermarks.iter().map(trail).collect();
@@ -232,6 +235,13 @@ impl Trail {
 
     fn recorded(&mut self, target: &str, recorded: &Recorded, is_lost: bool) {
         let reached = recorded.version(self.watermark.name());
+        let is_lost = is_lost || recorded.lost.contains(target);
+        if !recorded.lost.contains(target) {
+            self.reached = reached.cloned();
+        } else if reached != self.reached.as_ref() {
+            // The leader has recorded what came after the loss, and its gap not yet.
+            self.tear(Timestamp::now());
+        }
         let is_recorded = |raw: &RawChange| match (reached, raw.place()) {
             (Some(reached), Some((_, version))) => reached.is_at_least(version),
             _ => recorded.is_after(target, raw.at),
