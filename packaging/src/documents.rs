@@ -67,6 +67,7 @@ mod tests {
             "man/kubediff-diff.1",
             "man/kubediff-blame.1",
             "man/kubediff-get.1",
+            "man/kubediff-clusters.1",
             "man/kubediff-history.1",
             "man/kubediff-demo.1",
         ];
