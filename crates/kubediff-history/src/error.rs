@@ -174,7 +174,7 @@ pub enum Error {
     WentBack {
         /// The history.
         place: Place,
-        /// What is known of them.
+        /// How many records are gone, as far as the writer knows.
         what: String,
     },
     /// Another process has the term, and this one cannot claim it.

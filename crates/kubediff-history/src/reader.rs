@@ -335,7 +335,7 @@ impl Reader {
         self.at_once(|db, _, _| read::notes(db))
     }
 
-    /// What the writer knows about now: its notes and positions, and the last record.
+    /// The present state of the writer: its notes and positions, and the last record.
     ///
     /// # Errors
     ///

@@ -23,7 +23,7 @@ impl Cluster {
     }
 }
 
-/// What the writer of a history knows about now.
+/// The present state of the writer of a history.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Standing {
     /// Its [notes](crate::Reader::notes).
@@ -45,7 +45,7 @@ pub struct Overview {
     pub cluster: Cluster,
     /// The process that has the term. In a file nobody has one.
     pub leader: Option<Leader>,
-    /// What the writer knows about now.
+    /// The present state of the writer.
     pub standing: Standing,
     /// How many changes were seen since the time of the question.
     pub changes: u64,

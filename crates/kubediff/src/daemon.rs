@@ -77,7 +77,7 @@ pub enum ServeError {
     /// The history cannot be used.
     #[error(transparent)]
     History(#[from] kubediff_history::Error),
-    /// What was seen last could not be written when the daemon was asked to end.
+    /// The daemon could not write the last changes before its end.
     #[error(transparent)]
     Unwritten(kubediff_history::Error),
     /// The configuration does not say where it is.
@@ -407,7 +407,6 @@ async fn serve(
             return Err(error.into());
         }
     };
-    drop(history);
     done.cancel();
     deliveries.stop().await;
     // The file is closed when nobody has it any more.

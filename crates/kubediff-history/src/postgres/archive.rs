@@ -26,7 +26,7 @@ const OBJECTS: i64 = 5_000;
 /// Rows that are in the file as in the database: their table and columns, the type of each (integer, text, bytes), and which of them. The
 /// parameters are the number before the day, the last one of the day, and the time of the record after it.
 const ROWS: &[(&str, &str, &str, &str)] = &[
-    // One that began in the day may have ended later.
+    // A gap that began in the day may have ended later.
     (
         "gaps",
         "number, from_at, to_at, resource, reason",
@@ -164,7 +164,7 @@ impl Copying<'_> {
             db.all(&noisy, values![self.until], |row| Ok((row.get::<i64>(0)?, row.get::<i64>(1)?)))?;
         let noisy: HashMap<i64, i64> = noisy.into_iter().collect();
         let mut begun = Vec::new();
-        // What is stored is copied as it is.
+        // The archive copies the stored bytes unchanged.
         let lens = Lens { cluster: String::new(), mask: None, is_limited: false };
         for number in numbers {
             let (Some(head), Some(row)) = (heads.remove(number), stored.get(number)) else {

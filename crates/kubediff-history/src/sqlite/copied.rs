@@ -15,7 +15,7 @@ use crate::report::{Cluster, Settings};
 use crate::sql::db::{Db, Value};
 use crate::sql::fault::{Fault, Outcome};
 
-/// What the file is called until it is whole, and what is beside it.
+/// The names of the unfinished file, and of the files beside it.
 const PART: &str = "-part";
 const PARTS: [&str; 5] = ["-part", "-part-wal", "-part-shm", "-part-journal", "-part-lock"];
 

@@ -52,7 +52,7 @@ pub(super) struct Shadow {
     bound: usize,
     bytes: usize,
     arrivals: u64,
-    /// The greatest number of a record that the leader has told.
+    /// The number of the last record, when the standby looked last.
     recorded: u64,
     targets: BTreeMap<String, Followed>,
     /// The kinds that were asked for by name.

@@ -40,7 +40,7 @@ pub(super) fn remove(
     let first = "UPDATE objects SET first = kept.first FROM unnest(?1, ?2) AS kept (id, first) WHERE objects.id = kept.id";
     let firsts = first_kept.values().map(|(number, ..)| *number).collect();
     db.run(first, &[integers(first_kept.keys().copied().collect()), integers(firsts)])?;
-    // One that outlives its day already is a full one.
+    // A version that outlives its day already is a full one.
     first_kept.retain(|_, (_, day, _)| *day != 0);
     let outlive: Vec<i64> = first_kept.values().map(|(number, ..)| *number).collect();
     let mut bodies = packing.codec.bodies(db, &outlive)?;
