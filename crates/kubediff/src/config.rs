@@ -24,6 +24,7 @@ use kubediff_history::Cluster;
 use serde::{Deserialize, Serialize};
 
 pub use args::{CheckArgs, ConfigArgs, ConfigCommand, ConvertArgs};
+pub use clusters::Member;
 pub use connect::{Connection, NotConnected};
 pub use error::{ConfigError, Problem};
 pub use history::{Events, HistorySettings, PlaceError, PostgresSettings, Retention};
@@ -50,6 +51,7 @@ use tree::Node;
 mod args;
 mod arriqaaq;
 mod check;
+mod clusters;
 mod connect;
 mod decode;
 mod error;
@@ -81,6 +83,9 @@ pub struct Config {
     /// The name of the cluster in records and messages. Default: its name in the kubeconfig, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cluster: Option<String>,
+    /// Several clusters for this process, by contexts of the kubeconfig. Default: one, as the command line says.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub clusters: Vec<Member>,
     /// The objects to watch.
     pub watch: Watch,
     /// Where the history is, and how much of it is kept.
@@ -116,6 +121,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             cluster: None,
+            clusters: Vec::new(),
             watch: Watch::default(),
             history: HistorySettings::default(),
             noise: NoiseSettings::default(),
@@ -175,7 +181,9 @@ impl Config {
         let at = |(field, mark, message)| Problem::new(&file, field, mark, message);
         let (config, notes) =
             read.map_err(|faults| ConfigError::Invalid(faults.into_iter().map(at).collect()))?;
-        let shared = files::shared(&config, &file).into_iter();
+        let members = config.of_members();
+        let shared = std::iter::once(&config).chain(&members).map(|config| files::shared(config, &file));
+        let shared = shared.into_iter().find(|shared| !shared.is_empty()).unwrap_or_default().into_iter();
         let shared: Vec<_> =
             shared.map(|(field, message)| at((field.clone(), tree.mark_of(&field), message))).collect();
         if !shared.is_empty() {

@@ -10,6 +10,7 @@ mod endpoint;
 mod folding;
 mod listener;
 mod log;
+mod members;
 mod memory;
 mod metrics;
 mod retention;
@@ -43,7 +44,7 @@ use crate::{HashKey, InvalidNoise, InvalidTemplate, KeyFileError, Profile, Schem
 use control::{Control, Next};
 use current::{Current, Waits};
 use deliveries::Deliveries;
-use endpoint::Endpoint;
+use endpoint::{Endpoint, Part};
 use term::Candidate;
 
 /// How many bytes may wait for the disk before changes of one object are merged.
@@ -113,6 +114,20 @@ pub enum ServeError {
     /// The token of the endpoint is not where the configuration says.
     #[error("`listenToken` in the configuration")]
     Token(#[source] SecretError),
+    /// An option names one cluster, and there are several.
+    #[error("--{0} is for one cluster, and the configuration has `clusters`: leave it out")]
+    OneCluster(&'static str),
+    /// One of several clusters failed, after all others.
+    #[error("{cluster}")]
+    Member {
+        /// Its name.
+        cluster: String,
+        /// Why.
+        source: Box<ServeError>,
+    },
+    /// There are no threads for a cluster.
+    #[error("the threads of a cluster cannot be started")]
+    Threads(#[source] std::io::Error),
     /// A thread of the daemon has ended although it should not.
     #[error(
         "the thread that records has ended unexpectedly, which is a mistake in kubediff; start it again, and report the message above"
@@ -124,9 +139,10 @@ impl ServeError {
     /// How the program ends with this.
     pub fn exit(&self) -> Exit {
         match self {
-            Self::Config(_) | Self::Template(_) | Self::Noise(_) => Exit::Usage,
+            Self::Config(_) | Self::Template(_) | Self::Noise(_) | Self::OneCluster(_) => Exit::Usage,
             Self::Cluster(_) => Exit::Cluster,
             Self::Watch(error) => error.exit(),
+            Self::Member { source, .. } => source.exit(),
             _ => Exit::Failure,
         }
     }
@@ -138,17 +154,36 @@ impl ServeError {
 ///
 /// When it cannot begin, or a part of it fails.
 pub async fn run(args: &ServeArgs) -> Result<(), ServeError> {
-    let mut loaded = Config::read(&args.config)?;
+    let loaded = Config::read(&args.config)?;
     warn(&loaded);
+    let given = &args.cluster;
+    let of_one = [("context", &given.context), ("cluster", &given.cluster), ("server", &given.server)];
+    let of_one = of_one.into_iter().chain([("user", &given.user), ("token", &given.token)]);
+    let mut of_one = of_one.filter(|(_, value)| value.is_some() && !loaded.config.clusters.is_empty());
+    if let Some((option, _)) = of_one.next() {
+        return Err(ServeError::OneCluster(option));
+    }
     let signals = crate::signals::Signals::listen().map_err(WatchError::Signals)?;
-    let mut control = Control::new(signals, &args.config, &loaded);
-    let endpoint = Endpoint::open(&loaded).await?;
+    let control = Control::new(signals, &args.config, &loaded);
+    let endpoint = Endpoint::open(&loaded, loaded.names()).await?;
+    members::run(args, loaded, &endpoint, control).await?;
+    endpoint.close().await;
+    Ok(())
+}
+
+/// Keeps the history of a cluster until somebody asks for the end. What it takes from the configuration last is in `loaded`.
+async fn keep(
+    args: &ServeArgs,
+    loaded: &mut Loaded,
+    endpoint: &Part,
+    control: &mut Control,
+) -> Result<(), ServeError> {
     let mut begins = Begins { why: NOT_RUNNING.to_owned(), returns: true };
     let mut former: Option<Loaded> = None;
     let mut has_begun = false;
     let guests = web::Guests::default();
     loop {
-        match (serve(args, loaded.clone(), &endpoint, &mut control, &guests, &begins).await, former.take()) {
+        match (serve(args, loaded.clone(), endpoint, control, &guests, &begins).await, former.take()) {
             (Ok(Ended::Asked), _) => break,
             (Ok(Ended::Fenced(error)), _) => {
                 say(&format!("{error}; this process stands by from now on"));
@@ -163,7 +198,7 @@ pub async fn run(args: &ServeArgs) -> Result<(), ServeError> {
                     say("health and metrics stay where they are until the next start");
                 }
                 warn(&next);
-                former = Some(std::mem::replace(&mut loaded, *next));
+                former = Some(std::mem::replace(loaded, *next));
             }
             // A database may be away for a moment.
             (Err(ServeError::History(error)), before)
@@ -176,7 +211,7 @@ pub async fn run(args: &ServeArgs) -> Result<(), ServeError> {
                     biased;
                     next = control.next() => match next {
                         Next::End => break,
-                        Next::Reload(next) => loaded = *next,
+                        Next::Reload(next) => *loaded = *next,
                     },
                     () = tokio::time::sleep(AGAIN) => {}
                 }
@@ -186,7 +221,7 @@ pub async fn run(args: &ServeArgs) -> Result<(), ServeError> {
             (Err(error), Some(worked)) if !endpoint.is_running() => {
                 say(&informer::error_chain(&error));
                 say("the former configuration stays in force");
-                loaded = worked;
+                *loaded = worked;
             }
             (Err(error), _) => return Err(error),
         }
@@ -194,7 +229,6 @@ pub async fn run(args: &ServeArgs) -> Result<(), ServeError> {
         endpoint.waits("another configuration is taken".to_owned());
         begins = Begins { why: "another configuration was taken".to_owned(), returns: true };
     }
-    endpoint.close().await;
     Ok(())
 }
 
@@ -229,7 +263,7 @@ impl From<Next> for Ended {
 async fn serve(
     args: &ServeArgs,
     mut loaded: Loaded,
-    endpoint: &Endpoint,
+    endpoint: &Part,
     control: &mut Control,
     guests: &web::Guests,
     begins: &Begins,
@@ -436,7 +470,7 @@ async fn stand_by(
     holder: String,
     key: String,
     follow: &mut Follow,
-    endpoint: &Endpoint,
+    endpoint: &Part,
     control: &mut Control,
 ) -> Result<Result<(SharedHistory, bool), Next>, ServeError> {
     let inbox = follow.inbox();
@@ -472,7 +506,7 @@ async fn stand_by(
 /// The server's resources, however long it takes to reach it, unless there is something else to do first.
 async fn catalog(
     args: &ServeArgs,
-    endpoint: &Endpoint,
+    endpoint: &Part,
     control: &mut Control,
 ) -> Result<Result<Catalog, Next>, ServeError> {
     let cluster = cluster::find(&args.cluster).await?;
@@ -495,7 +529,7 @@ fn holder(path: &Path) -> String {
 }
 
 /// Migrates a history of an older format. The endpoint says how far it is.
-async fn migrate(path: &Path, identity: &Identity, endpoint: &Endpoint) -> Result<(), ServeError> {
+async fn migrate(path: &Path, identity: &Identity, endpoint: &Part) -> Result<(), ServeError> {
     let (percent, mut done) = watch::channel(0);
     let (file, identity) = (path.to_owned(), identity.clone());
     let migrate = move || {
@@ -527,14 +561,14 @@ async fn migrate(path: &Path, identity: &Identity, endpoint: &Endpoint) -> Resul
 }
 
 /// The cluster's identity, unless there is something else to do first.
-async fn uid(follow: &Follow, endpoint: &Endpoint, control: &mut Control) -> Result<String, Next> {
+async fn uid(follow: &Follow, endpoint: &Part, control: &mut Control) -> Result<String, Next> {
     let attempt = async || follow.cluster_uid().await.map_err(|error| error.to_string());
     insist(endpoint, control, attempt).await
 }
 
 /// Repeats an attempt until it succeeds, or there is something else to do. The endpoint says why it has failed.
 async fn insist<T>(
-    endpoint: &Endpoint,
+    endpoint: &Part,
     control: &mut Control,
     attempt: impl AsyncFn() -> Result<T, String>,
 ) -> Result<T, Next> {

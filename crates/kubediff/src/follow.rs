@@ -28,7 +28,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use informer::metrics::Format;
+use informer::metrics::FactoryMetrics;
 use informer::{Change as CacheChange, EncodingChoice, SharedInformerFactory, Status};
 use jiff::{Timestamp, Zoned};
 use kube_client::Client;
@@ -251,10 +251,10 @@ impl Follow {
         self.reach.within(&self.default_namespace)
     }
 
-    /// The metrics of all informers, in the text format of OpenMetrics.
-    pub(crate) fn metrics(&self) -> impl Fn() -> String + Send + Sync + 'static {
+    /// The metrics of all informers.
+    pub(crate) fn metrics(&self) -> impl Fn() -> FactoryMetrics + Send + Sync + 'static {
         let factory = self.factory.clone();
-        move || factory.metrics().to_text(Format::OpenMetrics)
+        move || factory.metrics()
     }
 
     /// Gives up what the informers can decode again.

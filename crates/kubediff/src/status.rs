@@ -112,8 +112,15 @@ async fn answer(
     Limited::new(response.into_body(), MOST).collect().await.map(|body| (status, body.to_bytes()))
 }
 
-/// Tables, as kubectl has them.
+/// The state of the cluster, or of each of several by its name.
 fn text(status: &Value) -> String {
+    let Some(clusters) = status["clusters"].as_object() else { return text_of(status) };
+    let texts = clusters.iter().map(|(name, status)| format!("{}: {}", escape(name), text_of(status)));
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+/// Tables, as kubectl has them.
+fn text_of(status: &Value) -> String {
     let mut out = String::new();
     match status["reason"].as_str() {
         None => out.push_str("ready\n"),

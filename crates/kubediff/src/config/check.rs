@@ -101,6 +101,7 @@ impl Checks<'_> {
 
     fn config(&mut self, config: &Config) {
         let root = FieldPath::default();
+        self.clusters(config);
         let watch = root.field("watch");
         self.resources(&watch.field("resources"), &config.watch.resources, |field| field);
         self.namespaces(&watch.field("namespaces"), &config.watch.namespaces);

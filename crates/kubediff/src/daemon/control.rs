@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use tokio::sync::watch;
+
 use crate::config::{Config, Loaded};
 use crate::signals::{Request, Signals};
 use crate::text::terminal::say;
@@ -16,8 +18,25 @@ pub(super) enum Next {
     Reload(Box<Loaded>),
 }
 
-/// Signals, the file of the configuration, and those with secrets that it names.
+/// What was asked for last.
+#[derive(Clone)]
+enum Asked {
+    Nothing,
+    End,
+    Reload(Box<Loaded>),
+}
+
+/// What is asked of the daemon, or of one of its clusters.
+#[derive(Clone)]
 pub(super) struct Control {
+    asked: watch::Sender<Asked>,
+    news: watch::Receiver<Asked>,
+    /// The name of the cluster, where there are several.
+    cluster: Option<String>,
+}
+
+/// Looks at signals, at the file of the configuration, and at those with secrets that it names.
+struct Observer {
     signals: Signals,
     path: PathBuf,
     files: Vec<PathBuf>,
@@ -25,15 +44,38 @@ pub(super) struct Control {
     seen: Content,
     /// The content at the last look: somebody may be writing the files.
     glimpsed: Content,
+    /// The names of the clusters that are followed.
+    clusters: Vec<Option<String>>,
 }
 
 /// The bytes of files; `None` while one cannot be read.
 type Content = Vec<Option<Vec<u8>>>;
 
 impl Control {
+    /// Looks from now on, in a task of its own.
     pub(super) fn new(signals: Signals, path: &Path, loaded: &Loaded) -> Self {
         let files = loaded.files();
-        Self { signals, path: path.to_owned(), seen: content(&files), files, glimpsed: Vec::new() }
+        let observer = Observer {
+            signals,
+            path: path.to_owned(),
+            seen: content(&files),
+            files,
+            glimpsed: Vec::new(),
+            clusters: loaded.names(),
+        };
+        let (asked, news) = watch::channel(Asked::Nothing);
+        tokio::spawn(observer.observe(asked.clone()));
+        Self { asked, news, cluster: None }
+    }
+
+    /// The same for one of several clusters.
+    pub(super) fn of(&self, cluster: &str) -> Self {
+        Self { cluster: Some(cluster.to_owned()), ..self.clone() }
+    }
+
+    /// Asks all clusters to end.
+    pub(super) fn end(&self) {
+        self.asked.send_replace(Asked::End);
     }
 
     /// From now on, another signal ends the process, whatever it waits for.
@@ -47,14 +89,45 @@ impl Control {
     }
 
     /// Waits until something is to be done. Cancel safe.
-    ///
-    /// A file that cannot be used changes nothing: its mistakes are said once.
     pub(super) async fn next(&mut self) -> Next {
+        loop {
+            // There is a sender as long as this is here.
+            let _ = self.news.changed().await;
+            match self.news.borrow_and_update().clone() {
+                Asked::Nothing => {}
+                Asked::End => return Next::End,
+                Asked::Reload(loaded) if self.cluster.is_none() => return Next::Reload(loaded),
+                Asked::Reload(loaded) => {
+                    let mut members = loaded.members().into_iter().map(|(_, member)| member);
+                    if let Some(own) = members.find(|member| member.config.cluster == self.cluster) {
+                        return Next::Reload(Box::new(own));
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Observer {
+    /// Until somebody asks for the end.
+    async fn observe(mut self, asked: watch::Sender<Asked>) {
+        loop {
+            let next = self.next().await;
+            let is_end = matches!(next, Asked::End);
+            asked.send_replace(next);
+            if is_end {
+                return;
+            }
+        }
+    }
+
+    /// A file that cannot be used changes nothing: its mistakes are said once.
+    async fn next(&mut self) -> Asked {
         loop {
             let is_forced = tokio::select! {
                 biased;
                 told = self.signals.of_daemon() => match told {
-                    Request::End => return Next::End,
+                    Request::End => return Asked::End,
                     Request::Reload => true,
                 },
                 () = tokio::time::sleep(LOOK) => false,
@@ -75,7 +148,10 @@ impl Control {
                     self.files = loaded.files();
                     self.seen = content(&self.files);
                     say("the configuration has changed");
-                    return Next::Reload(Box::new(loaded));
+                    if loaded.names() != self.clusters {
+                        say("the clusters stay as they are until the next start");
+                    }
+                    return Asked::Reload(Box::new(loaded));
                 }
                 Err(error) => {
                     error.lines().for_each(say);

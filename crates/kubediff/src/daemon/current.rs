@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
+use informer::metrics::FactoryMetrics;
 use kubediff_delivery::Status;
 use kubediff_history::Location;
 use tokio::sync::watch;
@@ -15,7 +16,7 @@ use crate::{Secrets, Session};
 /// A process that stands by.
 pub(super) struct Waits {
     pub(super) standing: watch::Receiver<Standing>,
-    pub(super) informers: Box<dyn Fn() -> String + Send + Sync>,
+    pub(super) informers: Box<dyn Fn() -> FactoryMetrics + Send + Sync>,
     /// The process that records.
     pub(super) of: watch::Receiver<String>,
     /// It keeps what that one may not have recorded.
@@ -34,7 +35,7 @@ impl Waits {
 pub(super) struct Current {
     pub(super) standing: watch::Receiver<Standing>,
     /// The metrics of the informers.
-    pub(super) informers: Box<dyn Fn() -> String + Send + Sync>,
+    pub(super) informers: Box<dyn Fn() -> FactoryMetrics + Send + Sync>,
     pub(super) session: Arc<Mutex<Session>>,
     pub(super) secrets: Secrets,
     /// The number of the newest record.

@@ -12,30 +12,48 @@ use super::listener::{Listener, Listening};
 use super::{ServeError, metrics};
 use crate::config::Loaded;
 
+/// The states of all clusters.
+type States = Arc<Mutex<Vec<State>>>;
+
+/// The state of a cluster.
+struct State {
+    /// Its name, where there are several.
+    cluster: Option<String>,
+    shown: Shown,
+}
+
 /// The state that the endpoint reports.
 enum Shown {
     /// Nothing runs yet, for this reason.
     Waiting(String),
     /// Another process records.
-    StandingBy(Box<Waits>),
-    Running(Box<Current>),
+    StandingBy(Arc<Waits>),
+    Running(Arc<Current>),
 }
 
 /// The server of health and metrics; none where the configuration wants none.
 pub(super) struct Endpoint {
-    shown: Arc<Mutex<Shown>>,
+    states: States,
     serving: Option<Listening>,
 }
 
+/// What the endpoint shows of one cluster.
+#[derive(Clone)]
+pub(super) struct Part {
+    states: States,
+    at: usize,
+}
+
 impl Endpoint {
-    /// Listens where the configuration says.
+    /// Listens where the configuration says, for clusters of these names.
     ///
     /// # Errors
     ///
     /// When the address is taken, or is not this machine's.
-    pub(super) async fn open(loaded: &Loaded) -> Result<Self, ServeError> {
-        let shown = Arc::new(Mutex::new(Shown::Waiting("it has only begun".to_owned())));
-        let Some(listen) = &loaded.config.listen else { return Ok(Self { shown, serving: None }) };
+    pub(super) async fn open(loaded: &Loaded, clusters: Vec<Option<String>>) -> Result<Self, ServeError> {
+        let begins = |cluster| State { cluster, shown: Shown::Waiting("it has only begun".to_owned()) };
+        let states = Arc::new(Mutex::new(clusters.into_iter().map(begins).collect::<Vec<_>>()));
+        let Some(listen) = &loaded.config.listen else { return Ok(Self { states, serving: None }) };
         let token = loaded.config.listen_token.as_ref().map(|token| token.reveal(loaded.folder()));
         let expected = token.transpose().map_err(ServeError::Token)?;
         let mut failed = None;
@@ -43,10 +61,10 @@ impl Endpoint {
             match Listener::bind(address).await.and_then(|listener| Ok((listener.address()?, listener))) {
                 Ok((address, listener)) => {
                     crate::text::terminal::say(&format!("health and metrics are on http://{address}"));
-                    let state = shown.clone();
+                    let shown = states.clone();
                     let serving =
-                        listener.answer(move |request| answer(request, &state, expected.as_deref()));
-                    return Ok(Self { shown, serving: Some(serving) });
+                        listener.answer(move |request| answer(request, &shown, expected.as_deref()));
+                    return Ok(Self { states, serving: Some(serving) });
                 }
                 Err(error) => failed = Some(error),
             }
@@ -55,24 +73,9 @@ impl Endpoint {
         Err(ServeError::Listen { listen: listen.0.to_string(), source })
     }
 
-    /// Nothing runs yet, for this reason.
-    pub(super) fn waits(&self, reason: String) {
-        *lock(&self.shown) = Shown::Waiting(reason);
-    }
-
-    /// Whether a configuration has begun.
-    pub(super) fn is_running(&self) -> bool {
-        !matches!(*lock(&self.shown), Shown::Waiting(_))
-    }
-
-    /// Another process records, and this one stands by.
-    pub(super) fn stands_by(&self, waits: Waits) {
-        *lock(&self.shown) = Shown::StandingBy(Box::new(waits));
-    }
-
-    /// This runs now.
-    pub(super) fn show(&self, current: Current) {
-        *lock(&self.shown) = Shown::Running(Box::new(current));
+    /// The part of the cluster with this place among the names.
+    pub(super) fn part(&self, at: usize) -> Part {
+        Part { states: self.states.clone(), at }
     }
 
     pub(super) async fn close(self) {
@@ -82,12 +85,44 @@ impl Endpoint {
     }
 }
 
-fn lock(shown: &Mutex<Shown>) -> MutexGuard<'_, Shown> {
-    shown.lock().unwrap_or_else(PoisonError::into_inner)
+impl Part {
+    /// Nothing runs yet, for this reason.
+    pub(super) fn waits(&self, reason: String) {
+        self.set(Shown::Waiting(reason));
+    }
+
+    /// Whether a configuration has begun.
+    pub(super) fn is_running(&self) -> bool {
+        lock(&self.states).get(self.at).is_some_and(|state| !matches!(state.shown, Shown::Waiting(_)))
+    }
+
+    /// Another process records, and this one stands by.
+    pub(super) fn stands_by(&self, waits: Waits) {
+        self.set(Shown::StandingBy(Arc::new(waits)));
+    }
+
+    /// This runs now.
+    pub(super) fn show(&self, current: Current) {
+        self.set(Shown::Running(Arc::new(current)));
+    }
+
+    fn set(&self, shown: Shown) {
+        if let Some(state) = lock(&self.states).get_mut(self.at) {
+            state.shown = shown;
+        }
+    }
+}
+
+fn lock(states: &Mutex<Vec<State>>) -> MutexGuard<'_, Vec<State>> {
+    states.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The answer to a request. The state and the metrics are for requests with the `expected` token, probes for everybody.
-fn answer<B>(request: &Request<B>, shown: &Mutex<Shown>, expected: Option<&str>) -> Response<Full<Bytes>> {
+fn answer<B>(
+    request: &Request<B>,
+    states: &Mutex<Vec<State>>,
+    expected: Option<&str>,
+) -> Response<Full<Bytes>> {
     const TEXT: &str = "text/plain; charset=utf-8";
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         return response(StatusCode::METHOD_NOT_ALLOWED, TEXT, "only GET is answered here\n".to_owned());
@@ -97,32 +132,22 @@ fn answer<B>(request: &Request<B>, shown: &Mutex<Shown>, expected: Option<&str>)
     if matches!(request.uri().path(), "/status" | "/metrics") && !may_ask {
         return response(StatusCode::UNAUTHORIZED, TEXT, "a bearer token is needed here\n".to_owned());
     }
-    let shown = lock(shown);
+    let states = lock(states);
     match request.uri().path() {
         "/healthz" | "/livez" => response(StatusCode::OK, TEXT, "ok\n".to_owned()),
-        "/readyz" => match why_not_ready(&shown) {
-            None => response(
-                StatusCode::OK,
-                TEXT,
-                [
-                    "ok",
-                    &stands_by(&shown),
-                    &lost(&shown),
-                    &short_memory(&shown),
-                    &over_bounds(&shown),
-                    &troubled_sinks(&shown),
-                    "\n",
-                ]
-                .concat(),
-            ),
+        "/readyz" => match why_none_is_ready(&states) {
+            None => response(StatusCode::OK, TEXT, format!("ok{}\n", doubts(&states))),
             Some(reason) => response(StatusCode::SERVICE_UNAVAILABLE, TEXT, format!("{reason}\n")),
         },
-        "/status" => response(StatusCode::OK, "application/json", format!("{}\n", status(&shown))),
-        "/metrics" => response(
-            StatusCode::OK,
-            metrics::FORMAT.content_type(),
-            metrics::text(running(&shown), standing_by(&shown)),
-        ),
+        "/status" => response(StatusCode::OK, "application/json", format!("{}\n", status(&states))),
+        "/metrics" => {
+            let of = |state: &State| state.cluster.clone();
+            let running = states.iter().filter_map(|state| Some((of(state), running(&state.shown)?.clone())));
+            let standing_by =
+                states.iter().filter_map(|state| Some((of(state), standing_by(&state.shown)?.clone())));
+            let text = metrics::text(&running.collect::<Vec<_>>(), &standing_by.collect::<Vec<_>>());
+            response(StatusCode::OK, metrics::FORMAT.content_type(), text)
+        }
         _ => {
             let there = "there are /healthz, /readyz, /status and /metrics\n";
             response(StatusCode::NOT_FOUND, TEXT, there.to_owned())
@@ -142,17 +167,47 @@ fn same(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len() && differ == 0
 }
 
-fn running(shown: &Shown) -> Option<&Current> {
+fn running(shown: &Shown) -> Option<&Arc<Current>> {
     match shown {
         Shown::Waiting(_) | Shown::StandingBy(_) => None,
         Shown::Running(current) => Some(current),
     }
 }
 
-fn standing_by(shown: &Shown) -> Option<&Waits> {
+fn standing_by(shown: &Shown) -> Option<&Arc<Waits>> {
     match shown {
         Shown::Waiting(_) | Shown::Running(_) => None,
         Shown::StandingBy(waits) => Some(waits),
+    }
+}
+
+/// Why no cluster is recorded; `None` while one is: the others are no reason to be sent nothing.
+fn why_none_is_ready(states: &[State]) -> Option<String> {
+    let reasons: Option<Vec<_>> =
+        states.iter().map(|state| Some(state.named() + &why_not_ready(&state.shown)?)).collect();
+    reasons.map(|reasons| reasons.join("; "))
+}
+
+/// What else there is to know, in words; empty where all is well.
+fn doubts(states: &[State]) -> String {
+    let doubts = states.iter().map(|State { cluster, shown }| {
+        let not_ready = why_not_ready(shown).map(|reason| format!("; {reason}")).unwrap_or_default();
+        let rest = [stands_by, lost, short_memory, over_bounds, troubled_sinks].map(|doubt| doubt(shown));
+        let doubts = not_ready + &rest.concat();
+        match cluster {
+            Some(cluster) if !doubts.is_empty() => {
+                format!("; {cluster}: {}", doubts.trim_start_matches("; "))
+            }
+            _ => doubts,
+        }
+    });
+    doubts.collect()
+}
+
+impl State {
+    /// The beginning of a sentence about it.
+    fn named(&self) -> String {
+        self.cluster.as_ref().map(|cluster| format!("{cluster}: ")).unwrap_or_default()
     }
 }
 
@@ -204,8 +259,22 @@ fn troubled_sinks(shown: &Shown) -> String {
     told.collect()
 }
 
-/// The state of each watch and sink. `kubediff status` shows it.
-fn status(shown: &Shown) -> Value {
+/// The state of each watch and sink, of several clusters by their names. `kubediff status` shows it.
+fn status(states: &[State]) -> Value {
+    if let [State { cluster: None, shown }] = states {
+        return status_of(shown);
+    }
+    let not_ready = why_none_is_ready(states);
+    let clusters =
+        states.iter().map(|state| (state.cluster.clone().unwrap_or_default(), status_of(&state.shown)));
+    json!({
+        "ready": not_ready.is_none(),
+        "reason": not_ready,
+        "clusters": clusters.collect::<serde_json::Map<_, _>>(),
+    })
+}
+
+fn status_of(shown: &Shown) -> Value {
     let not_ready = why_not_ready(shown);
     if let Some(waits) = standing_by(shown) {
         let (kept, torn) = waits.shadow();
@@ -251,11 +320,12 @@ mod tests {
 
     use http::{Request, StatusCode, header};
 
-    use super::{Shown, answer};
+    use super::{Shown, State, answer};
 
     #[test]
     fn the_scheme_of_a_token_may_be_in_any_letters_and_the_token_may_not() {
-        let shown = Mutex::new(Shown::Waiting(String::new()));
+        let state = State { cluster: None, shown: Shown::Waiting(String::new()) };
+        let shown = Mutex::new(vec![state]);
         for (sent, expected) in [
             ("Bearer Tok", StatusCode::OK),
             ("bearer Tok", StatusCode::OK),

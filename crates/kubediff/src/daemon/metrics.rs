@@ -1,7 +1,8 @@
 //! Metrics in the text format of OpenMetrics, which Prometheus reads: as they are when somebody asks.
 
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
+use informer::metrics::FactoryMetrics;
 use informer::metrics::text::{Family, Format, Kind, Labelled, Sample, finish, labelled, one, write};
 use kubediff_delivery::Status;
 
@@ -17,48 +18,64 @@ struct Of<T> {
     inner: T,
 }
 
-impl<T> Of<T> {
-    fn named(label: &str, value: &str, inner: T) -> Self {
-        Self { labels: vec![(label.to_owned(), value.to_owned())], inner }
-    }
-}
-
 impl<T> Labelled for Of<T> {
     fn labels(&self) -> &[(String, String)] {
         &self.labels
     }
 }
 
-impl Labelled for Current {
-    fn labels(&self) -> &[(String, String)] {
-        &[]
+impl<T> Of<T> {
+    /// Of a cluster, where there are several.
+    fn cluster(name: Option<&str>, inner: T) -> Self {
+        let labels = name.map(|name| ("cluster".to_owned(), name.to_owned()));
+        Self { labels: labels.into_iter().collect(), inner }
+    }
+
+    fn and(mut self, label: &str, value: &str) -> Self {
+        self.labels.push((label.to_owned(), value.to_owned()));
+        self
     }
 }
 
+/// What runs or stands by, of the cluster of this name where there are several.
+type Named<T> = (Option<String>, Arc<T>);
+
 /// The metrics of the daemon, then those of its informers.
-pub(super) fn text(current: Option<&Current>, waits: Option<&Waits>) -> String {
+pub(super) fn text(running: &[Named<Current>], standing_by: &[Named<Waits>]) -> String {
     let mut text = String::new();
-    let version = Of::named("version", env!("CARGO_PKG_VERSION"), ());
+    let version = Of::cluster(None, ()).and("version", env!("CARGO_PKG_VERSION"));
     write(&mut text, FORMAT, BUILD, &[version]);
-    if let Some(waits) = waits {
-        let shadow = waits.shadow();
-        write(&mut text, FORMAT, STANDBY, &[Of { labels: Vec::new(), inner: shadow }]);
-        return text + &(waits.informers)();
+    if !standing_by.is_empty() {
+        let shadows =
+            standing_by.iter().map(|(cluster, waits)| Of::cluster(cluster.as_deref(), waits.shadow()));
+        write(&mut text, FORMAT, STANDBY, &shadows.collect::<Vec<_>>());
     }
-    let Some(current) = current else {
-        finish(&mut text, FORMAT);
-        return text;
-    };
-    write(&mut text, FORMAT, DAEMON, std::slice::from_ref(current));
-    let changes: Vec<_> = {
-        let session = current.session.lock().unwrap_or_else(PoisonError::into_inner);
-        session.shown.iter().map(|(resource, counts)| Of::named("resource", resource, *counts)).collect()
-    };
-    write(&mut text, FORMAT, CHANGES, &changes);
-    let sinks: Vec<_> =
-        current.sinks.iter().map(|(name, status)| Of::named("sink", name, status.borrow().clone())).collect();
-    write(&mut text, FORMAT, SINKS, &sinks);
-    text + &(current.informers)()
+    if !running.is_empty() {
+        let all = running.iter().map(|(cluster, current)| Of::cluster(cluster.as_deref(), current.clone()));
+        write(&mut text, FORMAT, DAEMON, &all.collect::<Vec<_>>());
+        let (mut changes, mut sinks) = (Vec::new(), Vec::new());
+        for (cluster, current) in running {
+            let of = |label, value, inner| Of::cluster(cluster.as_deref(), inner).and(label, value);
+            let session = current.session.lock().unwrap_or_else(PoisonError::into_inner);
+            changes.extend(session.shown.iter().map(|(resource, counts)| of("resource", resource, *counts)));
+            let of = |label, value, inner| Of::cluster(cluster.as_deref(), inner).and(label, value);
+            let statuses = current.sinks.iter();
+            sinks.extend(statuses.map(|(name, status)| of("sink", name, status.borrow().clone())));
+        }
+        write(&mut text, FORMAT, CHANGES, &changes);
+        write(&mut text, FORMAT, SINKS, &sinks);
+    }
+    let running = running.iter().map(|(cluster, current)| (cluster, &current.informers));
+    let standing_by = standing_by.iter().map(|(cluster, waits)| (cluster, &waits.informers));
+    let informers = running.chain(standing_by).map(|(cluster, informers)| match cluster {
+        Some(cluster) => informers().labelled("cluster", cluster),
+        None => informers(),
+    });
+    match informers.reduce(FactoryMetrics::and) {
+        Some(informers) => text += &informers.to_text(FORMAT),
+        None => finish(&mut text, FORMAT),
+    }
+    text
 }
 
 const BUILD: &[Family<Of<()>>] = &[Family {
@@ -83,12 +100,12 @@ const STANDBY: &[Family<Of<(usize, usize)>>] = &[
     },
 ];
 
-const DAEMON: &[Family<Current>] = &[
+const DAEMON: &[Family<Of<Arc<Current>>>] = &[
     Family {
         name: "kubediff_watches",
         kind: Kind::Gauge,
         help: "How many resources are in each state.",
-        samples: |current| {
+        samples: |Of { inner: current, .. }| {
             let standing = current.standing.borrow();
             let count =
                 |state| standing.watches.values().filter(|watch| watch.state() == state).count() as u64;
@@ -101,7 +118,7 @@ const DAEMON: &[Family<Current>] = &[
         name: "kubediff_ready",
         kind: Kind::Gauge,
         help: "Whether all that the server allows was listed once, and something is watched.",
-        samples: |current| {
+        samples: |Of { inner: current, .. }| {
             let has_trouble = current.trouble.borrow().is_some();
             one(u64::from(!has_trouble && current.standing.borrow().why_not_ready().is_none()))
         },
@@ -110,7 +127,7 @@ const DAEMON: &[Family<Current>] = &[
         name: "kubediff_noise_changes_total",
         kind: Kind::Counter,
         help: "Changes that were nothing but noise, by rule.",
-        samples: |current| {
+        samples: |Of { inner: current, .. }| {
             let session = current.session.lock().unwrap_or_else(PoisonError::into_inner);
             let changes = session.tally.changes.iter();
             changes.map(|(rule, count)| labelled("rule", rule.clone(), *count)).collect()
@@ -120,25 +137,27 @@ const DAEMON: &[Family<Current>] = &[
         name: "kubediff_merged_changes_total",
         kind: Kind::Counter,
         help: "Changes that were merged into others, because the disk was slow.",
-        samples: |current| one(current.session.lock().unwrap_or_else(PoisonError::into_inner).merged),
+        samples: |Of { inner: current, .. }| {
+            one(current.session.lock().unwrap_or_else(PoisonError::into_inner).merged)
+        },
     },
     Family {
         name: "kubediff_history_last_record",
         kind: Kind::Gauge,
         help: "The number of the newest record of the history.",
-        samples: |current| one(*current.newest.borrow()),
+        samples: |Of { inner: current, .. }| one(*current.newest.borrow()),
     },
     Family {
         name: "kubediff_stories_record",
         kind: Kind::Gauge,
         help: "The number of the last record whose story is decided; folded routes have not told later ones.",
-        samples: |current| one(*current.decided.borrow()),
+        samples: |Of { inner: current, .. }| one(*current.decided.borrow()),
     },
     Family {
         name: "kubediff_page_requests_total",
         kind: Kind::Counter,
         help: "Requests to the page that were answered, by the status of the answer.",
-        samples: |current| {
+        samples: |Of { inner: current, .. }| {
             let Some(page) = &current.page else { return Vec::new() };
             let answered = page.lock().unwrap_or_else(PoisonError::into_inner);
             answered.iter().map(|(code, count)| labelled("code", code.to_string(), *count)).collect()
@@ -148,13 +167,15 @@ const DAEMON: &[Family<Current>] = &[
         name: "kubediff_memory_short",
         kind: Kind::Gauge,
         help: "Whether over 80 % of the memory limit is used and caches are given up.",
-        samples: |current| one(u64::from(current.memory.borrow().is_short)),
+        samples: |Of { inner: current, .. }| one(u64::from(current.memory.borrow().is_short)),
     },
     Family {
         name: "kubediff_history_bytes",
         kind: Kind::Gauge,
         help: "The size of the file of the history, and of the log beside it.",
-        samples: |current| current.location.file().map_or_else(Vec::new, |file| one(Reader::bytes(file))),
+        samples: |Of { inner: current, .. }| {
+            current.location.file().map_or_else(Vec::new, |file| one(Reader::bytes(file)))
+        },
     },
 ];
 

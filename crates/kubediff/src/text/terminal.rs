@@ -8,4 +8,4 @@ pub(crate) use escape::{
     cut, escape, is_unsafe, shorten, shorten_part, thousands, width, without_common_start, wrap,
 };
 pub(crate) use flow::flow;
-pub(crate) use say::say;
+pub(crate) use say::{say, speak_of};

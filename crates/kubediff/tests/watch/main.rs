@@ -10,6 +10,7 @@
 mod arguments;
 mod behind;
 mod cluster;
+mod contexts;
 mod daemon;
 mod database;
 mod demo;
