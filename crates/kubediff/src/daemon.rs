@@ -328,9 +328,8 @@ async fn serve(
         }
     };
     let remembering = tokio::spawn(memory::run(args.memory_limit, give_up, memory, stop.clone()));
-    let mut why = begins.why.as_str();
-    let (history, took_over) = match opened {
-        Ok(history) => (history, false),
+    let (history, took_over, why) = match opened {
+        Ok(history) => (history, false, begins.why.as_str()),
         Err(kubediff_history::Error::Held { holder, .. }) if location.file().is_none() => {
             let standby = {
                 let (location, identity) = (location.clone(), identity.clone());
@@ -339,7 +338,6 @@ async fn serve(
             };
             // Whoever stands by must be able to go on.
             loaded.test().map_err(Box::new)?;
-            why = term::TAKEN_OVER;
             let key = profile.secrets.key_id().to_string();
             match stand_by(standby, holder, key, &mut follow, endpoint, control).await? {
                 Ok(claimed) => claimed,
@@ -464,7 +462,7 @@ async fn serve(
 }
 
 /// Stands by until this process has the term, unless there is something else to do. Says whether it goes on where the process before it has
-/// ended.
+/// ended, and why something was not watched if something was not.
 async fn stand_by(
     standby: Standby,
     holder: String,
@@ -472,7 +470,7 @@ async fn stand_by(
     follow: &mut Follow,
     endpoint: &Part,
     control: &mut Control,
-) -> Result<Result<(SharedHistory, bool), Next>, ServeError> {
+) -> Result<Result<(SharedHistory, bool, &'static str), Next>, ServeError> {
     let inbox = follow.inbox();
     inbox.stand_by();
     say(&format!("{holder} records this cluster; this process stands by"));
@@ -495,12 +493,12 @@ async fn stand_by(
     let read = move || term::recorded(&mut read.lock().reader()?, &looks);
     let recorded = tokio::task::spawn_blocking(read).await.map_err(ServeError::Ended)??;
     let goes_on = !recorded.is_elsewhere;
-    let again = follow.lead(&recorded).await?;
+    let (again, went_back) = follow.lead(&recorded).await?;
     say(&match again {
         0 => "this process records from now on".to_owned(),
         _ => format!("this process records from now on; {again} resources are listed again"),
     });
-    Ok(Ok((history, goes_on)))
+    Ok(Ok((history, goes_on, term::why_missed(went_back))))
 }
 
 /// The server's resources, however long it takes to reach it, unless there is something else to do first.

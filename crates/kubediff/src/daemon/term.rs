@@ -25,14 +25,20 @@ const LOOK: u32 = 2;
 const BLIND: Duration = Duration::from_secs(10);
 
 /// Why something was not watched, where this process has taken over and had missed something.
-pub(super) const TAKEN_OVER: &str = "another process took over, and had missed something by then";
+const TAKEN_OVER: &str = "another process took over, and had missed something by then";
+const WENT_BACK: &str = "the database lost acknowledged records";
 
 /// Why nothing was watched before a process records again that had lost its term by this error.
 pub(super) fn why_again(error: &Error) -> &'static str {
     match error {
-        Error::WentBack { .. } => "the database lost acknowledged records",
+        Error::WentBack { .. } => WENT_BACK,
         _ => "another process recorded, and has ended",
     }
+}
+
+/// The same for a process that has stood by, whether or not the history lacks records that it had meanwhile.
+pub(super) fn why_missed(went_back: bool) -> &'static str {
+    if went_back { WENT_BACK } else { TAKEN_OVER }
 }
 
 /// A process that stands by.

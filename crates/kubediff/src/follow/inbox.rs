@@ -82,14 +82,14 @@ impl Inbox {
         self.lock().shadow.as_ref().map_or((0, 0), |shadow| (shadow.len(), shadow.torn()))
     }
 
-    /// From now on this process records, after what the other one has recorded. The targets that go on; all others are to be listed again.
-    pub(crate) fn lead(&self, recorded: &Recorded) -> BTreeSet<String> {
+    /// From now on this process records, after what the other one has recorded. The targets that go on, while all others are to be listed
+    /// again; and whether the history lacks records that it had.
+    pub(crate) fn lead(&self, recorded: &Recorded) -> (BTreeSet<String>, bool) {
         let mut state = self.lock();
-        let Some(shadow) = state.shadow.take() else { return BTreeSet::new() };
-        let (items, whole) = shadow.lead(recorded);
-        items.into_iter().for_each(|item| state.backlog.push(item));
+        let led = state.shadow.take().map(|shadow| shadow.lead(recorded)).unwrap_or_default();
+        led.items.into_iter().for_each(|item| state.backlog.push(item));
         self.arrived.notify_one();
-        whole
+        (led.whole, led.went_back)
     }
 
     /// The next entry; waits for it, but not longer than `limit`, if there is one. Blocks the thread.

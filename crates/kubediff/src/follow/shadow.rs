@@ -47,6 +47,17 @@ impl Recorded {
     }
 }
 
+/// What a standby goes on with when it leads.
+#[derive(Default)]
+pub(super) struct Led {
+    /// What is to be recorded now.
+    pub(super) items: Vec<InboxItem>,
+    /// The targets whose trails are whole. All others are to be listed again.
+    pub(super) whole: BTreeSet<String>,
+    /// Whether the history lacks records that it had while this process stood by.
+    pub(super) went_back: bool,
+}
+
 /// The trails of all watches.
 pub(super) struct Shadow {
     bound: usize,
@@ -54,6 +65,8 @@ pub(super) struct Shadow {
     arrivals: u64,
     /// The number of the last record, when the standby looked last.
     recorded: u64,
+    /// Whether the history lacks records that it had.
+    went_back: bool,
     targets: BTreeMap<String, Followed>,
     /// The kinds that were asked for by name.
     asked: Vec<InboxItem>,
@@ -86,7 +99,7 @@ struct Tear {
 impl Shadow {
     pub(super) fn new(bound: usize) -> Self {
         let (targets, asked) = Default::default();
-        Self { bound, bytes: 0, arrivals: 0, recorded: 0, targets, asked }
+        Self { bound, bytes: 0, arrivals: 0, recorded: 0, went_back: false, targets, asked }
     }
 
     /// How many changes it keeps.
@@ -174,7 +187,8 @@ impl Shadow {
     /// Forgets what the leader has recorded.
     pub(super) fn recorded(&mut self, recorded: &Recorded) {
         if recorded.last < self.recorded {
-            // The history has gone back to an earlier state, which lacks what was forgotten here.
+            // What it lacks was forgotten here.
+            self.went_back = true;
             for trail in self.targets.values_mut().flat_map(|followed| &mut followed.trails) {
                 trail.tear(Timestamp::now());
             }
@@ -189,10 +203,10 @@ impl Shadow {
         self.bytes = self.trails().map(Trail::bytes).sum();
     }
 
-    /// Goes on where the leader has ended: what is to be recorded now, and the targets whose trails are whole. All others are to be listed
-    /// again.
-    pub(super) fn lead(mut self, recorded: &Recorded) -> (Vec<InboxItem>, BTreeSet<String>) {
+    /// Goes on where the leader has ended.
+    pub(super) fn lead(mut self, recorded: &Recorded) -> Led {
         self.recorded(recorded);
+        let went_back = self.went_back;
         let (mut items, mut changes, mut whole) = (self.asked, Vec::new(), BTreeSet::new());
         for (target, mut followed) in self.targets {
             let goes_on = |trail: &Trail| trail.goes_on(recorded);
@@ -212,7 +226,7 @@ impl Shadow {
         }
         changes.sort_unstable_by_key(|(arrival, _)| *arrival);
         items.extend(changes.into_iter().map(|(_, raw)| InboxItem::Change(raw)));
-        (items, whole)
+        Led { items, whole, went_back }
     }
 
     fn trails(&self) -> impl Iterator<Item = &Trail> {

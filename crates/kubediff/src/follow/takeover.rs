@@ -12,13 +12,13 @@ const LISTED_AGAIN: &str = "another process took over, and had not listed it aga
 
 impl Follow {
     /// Records from now on, after what another process has recorded. A target of which this process has missed something is listed again.
-    /// Returns how many those are.
+    /// Returns how many those are, and whether the history lacks records that it had.
     ///
     /// # Errors
     ///
     /// When an informer cannot be made.
-    pub(crate) async fn lead(&mut self, recorded: &Recorded) -> Result<usize, WatchError> {
-        let whole = self.inbox.lead(recorded);
+    pub(crate) async fn lead(&mut self, recorded: &Recorded) -> Result<(usize, bool), WatchError> {
+        let (whole, went_back) = self.inbox.lead(recorded);
         let is_asked = |target: &&Target| {
             let state = self.targets.get(target);
             // A list that was refused may have been none of this process's.
@@ -45,6 +45,6 @@ impl Follow {
         if again.is_empty() {
             self.tell_resources();
         }
-        Ok(again.len())
+        Ok((again.len(), went_back))
     }
 }

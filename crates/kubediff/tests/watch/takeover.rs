@@ -31,6 +31,7 @@ const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
 struct Place {
     server: Server,
     database: String,
+    address: String,
     folder: tempfile::TempDir,
 }
 
@@ -41,11 +42,7 @@ impl Place {
         let address = server.address(&database);
         let made = kubediff(&["history", "migrate", &address]);
         assert!(made.contains("tables"), "{made}");
-        Self { server, database, folder: tempfile::tempdir().unwrap() }
-    }
-
-    fn address(&self) -> String {
-        self.server.address(&self.database)
+        Self { server, database, address, folder: tempfile::tempdir().unwrap() }
     }
 
     /// The configuration of a daemon that has this key.
@@ -54,7 +51,7 @@ impl Place {
         let text = format!(
             "cluster: prod\nwatch: {{resources: [cm]}}\nlisten: 127.0.0.1:0\nkeyFile: {key}\n\
              history: {{path: {key}.db, postgres: {{url: '{}'}}}}\n",
-            self.address()
+            self.address
         );
         std::fs::write(&config, text).unwrap();
         config
@@ -75,7 +72,7 @@ impl Place {
     }
 
     fn reader(&self) -> Reader {
-        Reader::at(&Location::parse(&self.address()).unwrap(), Some("prod")).unwrap()
+        Reader::at(&Location::parse(&self.address).unwrap(), Some("prod")).unwrap()
     }
 }
 
@@ -459,4 +456,68 @@ async fn a_database_that_went_back_is_noticed_and_has_a_gap() {
         assert!(notes.iter().any(|note| note.contains(said)), "{notes:?}");
     })
     .await;
+}
+
+/// The primary server fails, and one takes its place that lacks what it acknowledged last: alone, or with the process that recorded it.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_asynchronous_replica_that_takes_over_has_a_gap_for_what_it_lacks() {
+    for leader_fails in [false, true] {
+        let shop = Arc::new(Shop::open().await);
+        let kubeconfig = shop.kubeconfig().to_owned();
+        at(&shop, move |write| {
+            let mut place = Place::new();
+            let replica = place.server.standby().unwrap();
+            place.server.configure("synchronous_standby_names = ''").unwrap();
+            let hosts = format!("127.0.0.1:{},127.0.0.1:{}", place.server.port(), replica.port());
+            place.address =
+                format!("postgres://postgres@{hosts}/{}?target_session_attrs=read-write", place.database);
+            let config = place.config("key");
+            let leader = Daemon::start("a", &kubeconfig, &config);
+            leader.until("configmaps   watched");
+            write("cart", "1");
+            until(&place, "cart added by watch");
+            let standby = Daemon::start("b", &kubeconfig, &config);
+            standby.until("configmaps   watched");
+            // It is recorded, so the standby knows how far the leader is.
+            write("bag", "1");
+            standby.until("would list 0 resources again");
+            let follows = |count| {
+                let since = Instant::now();
+                let lag = "SELECT count(*) FROM pg_stat_replication WHERE replay_lsn = pg_current_wal_lsn()";
+                while place.server.sql("postgres", lag).unwrap() != count {
+                    assert!(since.elapsed() < PATIENCE, "the replica");
+                }
+            };
+            follows("1");
+            replica.sql("postgres", "ALTER SYSTEM SET primary_conninfo = ''").unwrap();
+            replica.sql("postgres", "SELECT pg_reload_conf()").unwrap();
+            follows("0");
+            write("cart", "2");
+            write("pay", "1");
+            until(&place, "pay added by watch");
+            // The standby has forgotten it: it is recorded.
+            standby.until("keeps 0 changes");
+            let leader = (!leader_fails).then_some(leader);
+            place.server.kill().unwrap();
+            replica.promote().unwrap();
+            place.server = replica;
+            if leader_fails {
+                place.end_term();
+            }
+            write("cart", "3");
+            let records = until(&place, "pay added by restart");
+            let away = |record: &&String| !record.contains("was away");
+            let records: Vec<&str> = records.iter().filter(away).map(String::as_str).collect();
+            println!("{leader_fails}: {records:#?}");
+            let gap = "gap: the database lost acknowledged records";
+            let [first, second] = ["cart added by watch", "bag added by watch"];
+            assert_eq!(records, [first, second, gap, "cart updated by restart", "pay added by restart"]);
+            assert_eq!(place.reader().check().unwrap().problems, [""; 0]);
+            for daemon in leader.into_iter().chain([standby]) {
+                let (_, notes, status) = daemon.session.end_with("-TERM");
+                assert!(status.success(), "{notes:?}");
+            }
+        })
+        .await;
+    }
 }

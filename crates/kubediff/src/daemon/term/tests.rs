@@ -242,7 +242,7 @@ impl World {
         let Some(mut process) = self.processes[which].take() else { return };
         if process.leads.is_none() && process.follows.iter().any(|followed| followed.lost.is_none()) {
             process.leads = Some(self.leader());
-            let whole = process.inbox.lead(&self.store.recorded());
+            let (whole, _) = process.inbox.lead(&self.store.recorded());
             for (resource, name) in RESOURCES.iter().enumerate() {
                 match whole.contains(*name) {
                     true => self.went_on += 1,
