@@ -17,7 +17,7 @@ use crate::error::{Error, Place};
 /// The address of a database with histories, as `postgres://`. Its password may be in a file, which is read at each connection: so it can be
 /// rotated.
 ///
-/// Parameters are those of libpq, and `passfile` is a file that has the password alone. TLS is verified (`sslmode=verify-full`) unless the
+/// Parameters are those of libpq, and `passwordfile` names a file with the password alone. TLS is verified (`sslmode=verify-full`) unless the
 /// host is a socket or this machine, or `sslmode=disable` stands there; `sslrootcert` names a file with further certificates.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Address {
@@ -53,7 +53,13 @@ impl Address {
         for parameter in query.split('&').filter(|parameter| !parameter.is_empty()) {
             match parameter.split_once('=') {
                 Some(("sslmode", value)) => mode = Some(value),
-                Some(("passfile", value)) => password_file = Some(decoded(value).into()),
+                Some(("passwordfile", value)) => password_file = Some(decoded(value).into()),
+                // What it has of other servers must not be sent to this one.
+                Some(("passfile", _)) => {
+                    let what = "`passfile` names a file with passwords of several servers, which is not read here: name a file with the \
+                                password alone by `passwordfile`";
+                    return Err(wrong(what));
+                }
                 Some(("sslrootcert", value)) => root_certificates = Some(decoded(value).into()),
                 _ => rest.push(parameter),
             }
@@ -168,5 +174,7 @@ mod tests {
                 mode(&format!("postgres://u:secret@db.example/k?sslmode={mode_of}")).unwrap_err().to_string();
             assert!(refused.contains("verify-full") && !refused.contains("secret"), "{refused}");
         }
+        let refused = Address::parse("postgres://u@localhost/k?passfile=/secret").unwrap_err().to_string();
+        assert!(refused.contains("`passwordfile`"), "{refused}");
     }
 }

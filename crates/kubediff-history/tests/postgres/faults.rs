@@ -381,7 +381,7 @@ fn a_password_is_read_from_its_file_at_each_connection() {
     let file = folder.path().join("password");
     server.sql(&name, "CREATE ROLE a LOGIN IN ROLE kubediff_writer PASSWORD 'first'").unwrap();
     std::fs::write(&file, "first\n").unwrap();
-    let text = format!("{}?passfile={}", server.address_as("a", &name), file.display());
+    let text = format!("{}?passwordfile={}", server.address_as("a", &name), file.display());
     let mut history = History::at(&address(&text), &cluster(), &settings("a")).unwrap();
     history.commit(&batch(1..=3)).unwrap();
     server.sql(&name, "ALTER ROLE a PASSWORD 'second'").unwrap();

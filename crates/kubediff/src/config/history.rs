@@ -41,7 +41,7 @@ pub struct HistorySettings {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct PostgresSettings {
-    /// Its address: `postgres://USER@HOST/DATABASE`. `passfile=FILE` in it names a file with the password, which is read at each connection.
+    /// Its address: `postgres://USER@HOST/DATABASE`. `passwordfile=FILE` in it names a file with the password alone, which is read at each connection.
     pub url: Secret,
 }
 
