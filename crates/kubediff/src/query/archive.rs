@@ -23,34 +23,42 @@ pub(super) fn run(args: &ArchiveArgs, now: &Zoned) -> Result<(), QueryError> {
         return Err(QueryError::NoFolder(args.to.clone()));
     }
     // What is stored is copied as it is: the prints of values that became known later are in the copy, too.
-    let mut reader = Reader::at(&location, args.source.cluster(&location)?.as_deref())?;
-    let cluster = reader.cluster()?;
-    let mut output = Output::whole();
-    let days = match (args.day, args.older_than) {
-        (Some(day), _) => vec![day],
-        (None, age) => {
-            let end = now.timestamp().checked_sub(age.map_or(std::time::Duration::ZERO, |age| age.0));
-            let end = end.unwrap_or(Timestamp::MIN).to_zoned(TimeZone::UTC).date();
-            reader.days()?.into_iter().filter(|day| *day < end).collect()
-        }
+    let clusters = args.source.clusters(&location)?;
+    let readers = match (args.source.all_clusters, clusters.as_slice()) {
+        (false, [] | [_]) => vec![Reader::at(&location, clusters.first().map(String::as_str))?],
+        _ => Reader::several(&location, &clusters)?,
     };
-    if days.is_empty() {
-        output.text("no day of the history is so old\n")?;
-    }
-    for day in days {
-        let file = file(&args.to, &cluster, day);
-        let name = file.display().to_string();
-        let name = escape(&name);
-        if args.day.is_none() && file.exists() {
-            output.text(&format!("{name} is there already\n"))?;
-            continue;
+    let mut output = Output::whole();
+    let mut is_none = true;
+    for mut reader in readers {
+        let cluster = reader.cluster()?;
+        let days = match (args.day, args.older_than) {
+            (Some(day), _) => vec![day],
+            (None, age) => {
+                let end = now.timestamp().checked_sub(age.map_or(std::time::Duration::ZERO, |age| age.0));
+                let end = end.unwrap_or(Timestamp::MIN).to_zoned(TimeZone::UTC).date();
+                reader.days()?.into_iter().filter(|day| *day < end).collect()
+            }
+        };
+        is_none &= days.is_empty();
+        for day in days {
+            let file = file(&args.to, &cluster, day);
+            let name = file.display().to_string();
+            let name = escape(&name);
+            if args.day.is_none() && file.exists() {
+                output.text(&format!("{name} is there already\n"))?;
+                continue;
+            }
+            reader.archive(day, &file, ended)?;
+            let size = Reader::open(&file)?.size()?;
+            output.text(&format!(
+                "{name} has the {} changes and {} gaps of {day}, with {} objects\n",
+                size.changes, size.gaps, size.objects
+            ))?;
         }
-        reader.archive(day, &file, ended)?;
-        let size = Reader::open(&file)?.size()?;
-        output.text(&format!(
-            "{name} has the {} changes and {} gaps of {day}, with {} objects\n",
-            size.changes, size.gaps, size.objects
-        ))?;
+    }
+    if is_none {
+        output.text("no day of the history is so old\n")?;
     }
     Ok(output.finish()?)
 }

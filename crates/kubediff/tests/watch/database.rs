@@ -67,6 +67,13 @@ async fn archives_answer(server: &Server, database: &str, owner: &str) {
     assert!(refused.contains("exists already; remove it"), "{refused}");
     let (skipped, _) = archive(&["--older-than", "1h", to]).await;
     assert!(skipped.ends_with("is there already\n"), "{skipped}");
+    let all = tempfile::tempdir().unwrap();
+    let to_all = all.path().to_str().unwrap();
+    let (made, errors) =
+        kubediff(&["history", "archive", "--history", owner, "--all-clusters", "--older-than", "1h", to_all])
+            .await;
+    let has = |cluster: &str| made.contains(&format!("/{cluster}-{day}.db has the "));
+    assert!(has("prod") && has("staging") && errors.is_empty(), "{made}{errors}");
     let (_, refused) = archive(&["--day", &day, "/nowhere/at/all"]).await;
     assert!(refused.contains("there is no folder"), "{refused}");
     let (_, refused) = kubediff(&["history", "archive", "--history", file, "--day", &day, to]).await;

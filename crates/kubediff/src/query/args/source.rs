@@ -16,7 +16,7 @@ pub struct SourceArgs {
     #[arg(long, value_name = "FILE")]
     pub history: Option<String>,
 
-    /// All clusters of the database. `log` and `get` answer about several; --cluster names one, or some with commas between them
+    /// All clusters of the database. `log`, `get` and `history archive` are about several; --cluster names one, or some with commas between them
     #[arg(long, conflicts_with_all = ["cluster", "daemon"])]
     pub all_clusters: bool,
 
