@@ -14,6 +14,7 @@ use super::warning::Note;
 use super::{Config, Route};
 use crate::hide::noise::InvalidNoise;
 use crate::model::targets::{Wanted, namespace};
+use crate::show::body::BodyTemplate;
 use crate::show::template::Template;
 use crate::text::alike::instead;
 
@@ -279,6 +280,21 @@ impl Checks<'_> {
         }
         if webhook.format == Format::Otlp {
             self.otlp(field, webhook);
+        }
+        match &webhook.body {
+            Some(_) if webhook.format != Format::Plain => {
+                self.wrong(&field.field("format"), "a `body` has a form of its own: leave this out");
+            }
+            Some(body) => {
+                let secrets = webhook.secrets.keys().map(|name| (name.clone(), "secret".into())).collect();
+                if let Err(error) = BodyTemplate::new(body, None, secrets) {
+                    self.wrong(&field.field("body"), error.to_string());
+                }
+            }
+            None if !webhook.secrets.is_empty() => {
+                self.wrong(&field.field("secrets"), "they are for a `body`, and there is none");
+            }
+            None => {}
         }
         if !(1..=1000).contains(&webhook.batch) {
             self.wrong(&field.field("batch"), "expected a whole number from 1 to 1000");

@@ -11,6 +11,8 @@ use kubediff_history::{Cluster, Ids};
 
 use super::sink::{FileSettings, Format, JetStreamSettings, Method, Sink, SlackSettings, WebhookSettings};
 use super::value::{Secret, SecretError};
+use crate::show::body::{BodySecrets, BodyTemplate};
+use crate::show::template::InvalidTemplate;
 
 /// A sink that can be sent to.
 #[derive(Debug)]
@@ -19,6 +21,8 @@ pub enum Connection {
     Slack(Box<Slack>),
     /// HTTP requests.
     Webhook(Box<Webhook>),
+    /// HTTP requests whose bodies are made by a template.
+    Templated(Box<Templated>),
     /// A stream of NATS JetStream.
     #[cfg(feature = "jetstream")]
     JetStream(Box<delivery::JetStream>),
@@ -26,6 +30,13 @@ pub enum Connection {
     File(delivery::File),
     /// Standard output.
     Stdout(Lines<io::Stdout>),
+}
+
+/// A webhook, and the template of its bodies.
+#[derive(Debug)]
+pub struct Templated {
+    webhook: Webhook,
+    body: BodyTemplate,
 }
 
 /// A sink that cannot be set up: a secret is not there, or is none. No message has one.
@@ -48,6 +59,8 @@ enum Reason {
     Key(#[from] KeyError),
     #[error("the file {} cannot be read", .0.display())]
     File(PathBuf, #[source] io::Error),
+    #[error(transparent)]
+    Body(#[from] InvalidTemplate),
     #[error("a token or a webhook is missing")]
     Incomplete,
     #[cfg(not(feature = "jetstream"))]
@@ -67,9 +80,8 @@ impl super::Loaded {
         let folder = self.folder();
         let connected = match sink {
             Sink::Slack(settings) => slack(settings, folder).map(|slack| Connection::Slack(Box::new(slack))),
-            Sink::Webhook(settings) => {
-                webhook(settings, folder, cluster).map(|webhook| Connection::Webhook(Box::new(webhook)))
-            }
+            Sink::Webhook(settings) => webhook(settings, folder, cluster)
+                .and_then(|webhook| with_body(settings, folder, cluster, webhook)),
             Sink::JetStream(settings) => {
                 jetstream(settings, folder, cluster.name.as_deref().unwrap_or(&cluster.uid))
             }
@@ -90,6 +102,7 @@ impl Sink {
             Self::Slack(_) => Policy::chat(),
             Self::Webhook(webhook) => {
                 let batch = match webhook.format {
+                    _ if webhook.body.is_some() => 1,
                     Format::Plain | Format::CloudEvents | Format::Otlp => webhook.batch as usize,
                     Format::ArriqaaqWatch | Format::ArriqaaqDiff => 1,
                 };
@@ -122,6 +135,7 @@ impl delivery::Sink for Connection {
         match self {
             Self::Slack(sink) => sink.send(parcel).await,
             Self::Webhook(sink) => sink.send(parcel).await,
+            Self::Templated(sink) => sink.send(parcel).await,
             #[cfg(feature = "jetstream")]
             Self::JetStream(sink) => sink.send(parcel).await,
             Self::File(sink) => sink.send(parcel).await,
@@ -143,6 +157,22 @@ impl delivery::Sink for Connection {
             Self::JetStream(sink) => sink.tail(),
             _ => None,
         }
+    }
+}
+
+impl Templated {
+    async fn send(&mut self, parcel: Parcel<'_>) -> Answer {
+        let mut made = Vec::new();
+        for record in &parcel.records {
+            match self.body.render(record) {
+                Ok(body) => made.push(delivery::Record { body, ..(*record).clone() }),
+                Err(reason) => {
+                    let reason = format!("the template of `body` fails: {reason}").into();
+                    return Answer::Refused { reason };
+                }
+            }
+        }
+        delivery::Sink::send(&mut self.webhook, Parcel { records: made.iter().collect(), ..parcel }).await
     }
 }
 
@@ -184,6 +214,7 @@ fn webhook(settings: &WebhookSettings, folder: &Path, cluster: &Cluster) -> Resu
         },
         headers,
         form: match settings.format {
+            _ if settings.body.is_some() => Form::Bare,
             Format::Plain => Form::Plain,
             Format::CloudEvents => {
                 let source = cluster.name.as_deref().unwrap_or("kubediff").into();
@@ -206,6 +237,22 @@ fn webhook(settings: &WebhookSettings, folder: &Path, cluster: &Cluster) -> Resu
         };
         (field, error.into())
     })
+}
+
+/// The webhook, and the template of its bodies if there is one.
+fn with_body(
+    settings: &WebhookSettings,
+    folder: &Path,
+    cluster: &Cluster,
+    webhook: Webhook,
+) -> Result<Connection, Failed> {
+    let Some(body) = &settings.body else { return Ok(Connection::Webhook(Box::new(webhook))) };
+    let secret =
+        |(name, secret): (&String, _)| Ok((name.clone(), reveal(secret, folder, "webhook.secrets")?));
+    let secrets = settings.secrets.iter().map(secret).collect::<Result<BodySecrets, Failed>>()?;
+    let body = BodyTemplate::new(body, cluster.name.clone(), secrets)
+        .map_err(|error| ("webhook.body", error.into()))?;
+    Ok(Connection::Templated(Box::new(Templated { webhook, body })))
 }
 
 /// The attributes of the resource that all records of a cluster are about.

@@ -69,6 +69,13 @@ pub struct WebhookSettings {
     /// The format of a request's body.
     #[serde(default)]
     pub format: Format,
+    /// In place of a format: a template in the syntax of Jinja that makes JSON of a record. Each value in it is written as JSON, a text with
+    /// its quotes: `{"title": {{ cluster ~ ": " ~ text }}}`. A request has one record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<String>,
+    /// Secrets for the `body`, by a name of your choice: `{{ secrets.key }}`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub secrets: BTreeMap<String, Secret>,
     /// The most changes of a request, 1 to 1000. A request in the formats `arriqaaq-watch` and `arriqaaq-diff` has one.
     #[serde(default = "batch")]
     #[cfg_attr(test, schemars(range(min = 1, max = 1000)))]
@@ -231,6 +238,8 @@ impl WebhookSettings {
             headers: BTreeMap::new(),
             signing_key: None,
             format: Format::default(),
+            body: None,
+            secrets: BTreeMap::new(),
             batch: batch(),
             timeout: timeout(),
             ca_file: None,
@@ -253,7 +262,10 @@ impl Sink {
                 let headers = webhook.headers.iter().map(|(name, value)| {
                     (vec!["webhook", "headers", name.as_str()], value, !is_sensitive(name))
                 });
-                [url].into_iter().chain(key).chain(headers).collect()
+                let secrets = webhook.secrets.iter();
+                let secrets =
+                    secrets.map(|(name, value)| (vec!["webhook", "secrets", name.as_str()], value, false));
+                [url].into_iter().chain(key).chain(headers).chain(secrets).collect()
             }
             Self::JetStream(stream) => {
                 let JetStreamSettings { credentials, token, password, .. } = stream;

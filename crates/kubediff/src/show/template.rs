@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use minijinja::value::Serde;
-use minijinja::{Environment, ErrorKind, UndefinedBehavior, Value};
+use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior, Value};
 use serde_json::json;
 
 use crate::changes::change::Change;
@@ -68,10 +68,18 @@ pub enum InvalidTemplate {
         /// The names that exist.
         instead: String,
     },
+    /// A body is no JSON.
+    #[error("the template fails for {kind}: {reason}")]
+    Body {
+        /// The kind of record.
+        kind: &'static str,
+        /// Why.
+        reason: String,
+    },
 }
 
 /// The only template of an environment.
-const TEMPLATE: &str = "template";
+pub(super) const TEMPLATE: &str = "template";
 
 impl Template {
     /// Reads a template.
@@ -80,28 +88,7 @@ impl Template {
     ///
     /// When its syntax is wrong, or it names what does not exist.
     pub fn new(source: &str) -> Result<Self, InvalidTemplate> {
-        let mut environment = Environment::new();
-        environment.set_undefined_behavior(UndefinedBehavior::Chainable);
-        environment.set_fuel(Some(FUEL));
-        environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
-        environment.add_template_owned(TEMPLATE, source.to_owned()).map_err(|error| syntax(&error))?;
-        let compiled = environment.get_template(TEMPLATE).map_err(|error| syntax(&error))?;
-        let mut names: Vec<String> = compiled.undeclared_variables(false).into_iter().collect();
-        names.sort();
-        let is_function = |name: &str| environment.globals().any(|(global, _)| global == name);
-        if let Some(name) = names.iter().find(|name| !NAMES.contains(&name.as_str()) && !is_function(name)) {
-            let instead = crate::text::alike::instead(name, NAMES);
-            return Err(InvalidTemplate::Name { name: name.clone(), instead });
-        }
-        // Filters and tests are looked up when they are used. Other failures without a change are no mistakes.
-        if let Err(error) = compiled.render(())
-            && matches!(
-                error.kind(),
-                ErrorKind::UnknownFilter | ErrorKind::UnknownTest | ErrorKind::UnknownFunction
-            )
-        {
-            return Err(syntax(&error));
-        }
+        let (environment, names) = compile(source, NAMES, AutoEscape::None)?;
         let needs_objects = names.iter().any(|name| matches!(name.as_str(), "old" | "new"));
         Ok(Self { environment: Arc::new(environment), needs_objects })
     }
@@ -151,6 +138,38 @@ impl Template {
         // Made of what is redacted alone.
         Ok(Redacted::vouched(text))
     }
+}
+
+/// Reads a template that can use these names, and whose values are written so. Returns which of the names it uses.
+pub(super) fn compile(
+    source: &str,
+    known: &[&str],
+    escape: AutoEscape,
+) -> Result<(Environment<'static>, Vec<String>), InvalidTemplate> {
+    let mut environment = Environment::new();
+    environment.set_undefined_behavior(UndefinedBehavior::Chainable);
+    environment.set_fuel(Some(FUEL));
+    environment.set_auto_escape_callback(move |_| escape.clone());
+    environment.add_template_owned(TEMPLATE, source.to_owned()).map_err(|error| syntax(&error))?;
+    let compiled = environment.get_template(TEMPLATE).map_err(|error| syntax(&error))?;
+    let mut names: Vec<String> = compiled.undeclared_variables(false).into_iter().collect();
+    names.sort();
+    let is_function = |name: &str| environment.globals().any(|(global, _)| global == name);
+    if let Some(name) = names.iter().find(|name| !known.contains(&name.as_str()) && !is_function(name)) {
+        let instead = crate::text::alike::instead(name, known);
+        return Err(InvalidTemplate::Name { name: name.clone(), instead });
+    }
+    // Filters and tests are looked up when they are used. Other failures without a change are no mistakes.
+    if let Err(error) = compiled.render(())
+        && matches!(
+            error.kind(),
+            ErrorKind::UnknownFilter | ErrorKind::UnknownTest | ErrorKind::UnknownFunction
+        )
+    {
+        return Err(syntax(&error));
+    }
+    drop(compiled);
+    Ok((environment, names))
 }
 
 fn syntax(error: &minijinja::Error) -> InvalidTemplate {

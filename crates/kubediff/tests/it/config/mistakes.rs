@@ -26,6 +26,27 @@ fn the_page_needs_tls_where_others_reach_it() {
 }
 
 #[test]
+fn a_body_is_a_template_that_makes_json() {
+    check(
+        "\
+sinks:
+  a: {webhook: {url: 'http://r', body: '{\"a\": {{ nmae }}}'}}
+  b: {webhook: {url: 'http://r', body: '{\"a\": \"{{ text }}\"}'}}
+  c: {webhook: {url: 'http://r', body: '{{ text', format: otlp}}
+  d: {webhook: {url: 'http://r', secrets: {key: {env: KEY}}}}
+  e: {webhook: {url: 'http://r', body: '[{% if change == \"gap\" %},{% endif %}]'}}
+",
+        expect![[r#"
+            kubediff.yaml:2:40: sinks.a.webhook.body: the template names `nmae`, which does not exist; did you mean `name`?
+            kubediff.yaml:3:40: sinks.b.webhook.body: the template fails for a change: it makes no JSON at line 1, column 9
+            kubediff.yaml:4:59: sinks.c.webhook.format: a `body` has a form of its own: leave this out
+            kubediff.yaml:5:43: sinks.d.webhook.secrets: they are for a `body`, and there is none
+            kubediff.yaml:6:40: sinks.e.webhook.body: the template fails for a gap: it makes no JSON at line 1, column 2
+        "#]],
+    );
+}
+
+#[test]
 fn clusters_have_contexts_and_names_of_their_own() {
     let fine = "clusters: [{context: a}, {context: 'arn:aws:eks:1:cluster/b', name: b}]\n";
     Config::of_text(fine, "kubediff.yaml").unwrap();
