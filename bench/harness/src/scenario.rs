@@ -3,7 +3,7 @@
 pub(super) mod controller;
 pub(super) mod daemon;
 pub(super) mod delay;
-mod flood;
+pub(super) mod flood;
 pub(super) mod hot;
 pub(super) mod kinds;
 pub(super) mod kubediff;
@@ -61,7 +61,7 @@ pub(crate) enum Scenario {
     Kubediff,
     /// kubediff's daemon beside arriqaaq/kubediff's way
     Daemon,
-    /// kubediff's daemon, with changes as fast as the server makes them
+    /// kubediff's daemon, with changes as fast as the server makes them, its history in a file and in PostgreSQL
     Flood,
     /// The page of kubediff on a long history
     Web,
