@@ -27,9 +27,8 @@ const PACES: [usize; 2] = [100, 500];
 const DEBUG: (usize, usize) = (2, 100);
 /// A point takes so many times `--seconds`.
 const SECONDS: f64 = 4.0;
-/// The objects of a cluster are this part of `--objects`, and those of the smallest one of these.
+/// The objects of a cluster are this part of `--objects`; one that stands still has all of them.
 const PART: usize = 2;
-const SMALLEST: usize = 10;
 /// What follows a change has happened after this time: its story, and what sinks have taken.
 const SETTLED: Duration = Duration::from_secs(2);
 /// Daemons have nothing to do that need less CPU than that, each, for so long.
@@ -70,9 +69,10 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<(), Error> {
         measure(bench, &postgres, &mut fleet, DEBUG.1)?;
         return fleet.iter_mut().try_for_each(Member::check);
     }
-    let smallest = Member::start(bench, &postgres, "smallest", objects / SMALLEST)?;
-    let least = smallest.memory()?;
-    drop(smallest);
+    let mut largest = vec![Member::start(bench, &postgres, "largest", bench.options.objects)?];
+    grow(bench, &postgres, &mut largest, 1)?;
+    let more = largest.iter().map(Member::memory).sum::<Result<f64, Error>>()?;
+    drop(largest);
     grow(bench, &postgres, &mut fleet, 1)?;
     let idle = measure(bench, &postgres, &mut fleet, 0)?;
     let mut points = Vec::new();
@@ -88,7 +88,7 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<(), Error> {
         let fitted = (0..).zip(&points).filter(|(number, _)| is_fitted(*number));
         Cost::fitted(of(&idle), &fitted.map(|(_, point)| (point.load, of(point))).collect::<Vec<_>>())
     };
-    let object = (idle.memory - least) / (objects - objects / SMALLEST) as f64;
+    let object = (more - idle.memory) / (bench.options.objects - objects) as f64;
     // Recent contents come with changes.
     let most = points.iter().map(|point| point.memory).fold(0.0, f64::max);
     let units = Units {
@@ -97,7 +97,7 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<(), Error> {
         log: cost(|it| it.log),
         tables: cost(|it| it.tables),
         memory: (most - object * objects as f64, object),
-        row: postgres.bytes_of_objects()? / (objects * fleet.len()) as f64,
+        row: postgres.bytes_of_objects()? / (objects * fleet.len() + bench.options.objects) as f64,
         connections,
     };
     println!("\n{}", page::text(&bench.report.machine, &postgres.version()?, &units, &points));

@@ -107,14 +107,14 @@ impl Need {
 pub(super) const CORES: f64 = 16.0;
 pub(super) const LOG_PER_SECOND: f64 = 125e6;
 pub(super) const DISK: f64 = 10e12;
-pub(super) const CONNECTIONS: f64 = 500.0;
+pub(super) const CONNECTIONS: f64 = 1_000.0;
 pub(super) const DAYS: f64 = 30.0;
 pub(super) const DAY: f64 = 86_400.0;
 /// Seconds from one checkpoint to the next.
 const CHECKPOINT: f64 = 300.0;
 /// A processor is full when this part of it is busy on average.
 const FULL: f64 = 0.7;
-/// Memory that a daemon may have.
+/// Memory that a daemon may have by the chart.
 pub(super) const MEMORY: f64 = 512e6;
 
 /// What a fleet needs.
@@ -190,9 +190,9 @@ mod tests {
         };
         let needs = needs(&units, Load { clusters: 100.0, objects: 1e6, changes: 50_000.0 });
         let shares = needs.map(|need| need.share());
-        // 500 x 0.00035 / 0.7; (20 + 10,000 x 0.002) / 512; 5 / 11.2; 200 / 500;
+        // 500 x 0.00035 / 0.7; (20 + 10,000 x 0.002) / 512; 5 / 11.2; 200 / 1,000;
         // (62.5 + 3,750 / 300) / 125; 50 MB x 86,400 x 30 / 10 TB
-        let expected = [0.25, 0.078_125, 0.446_428_571_428, 0.4, 0.6, 12.96];
+        let expected = [0.25, 0.078_125, 0.446_428_571_428, 0.2, 0.6, 12.96];
         assert!(
             shares.iter().zip(expected).all(|(share, expected)| (share - expected).abs() < 1e-9),
             "{shares:?}"
