@@ -53,6 +53,9 @@ struct Options {
     /// Be the server: testapi with TLS; write its kubeconfig to this file
     #[arg(long, value_name = "KUBECONFIG")]
     testapi: Option<PathBuf>,
+    /// The seed of what testapi makes up: another one makes another cluster
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
     /// The number of concurrent requests
     #[arg(long, default_value_t = 24)]
     parallel: usize,
@@ -105,7 +108,7 @@ async fn main() -> ExitCode {
 
 async fn run(options: Options) -> Result<(), Failure> {
     let server = match (options.testapi, options.kubeconfig) {
-        (Some(kubeconfig), _) => Server::testapi(&kubeconfig, options.parallel).await?,
+        (Some(kubeconfig), _) => Server::testapi(&kubeconfig, options.seed, options.parallel).await?,
         (None, kubeconfig) => Server::real(kubeconfig.unwrap_or_default(), options.parallel).await?,
     };
     println!("{}", json!({ "event": "started", "version": server.version().await? }));

@@ -37,6 +37,8 @@ pub struct Mixed {
     deployments: usize,
     config_maps: usize,
     orders: usize,
+    /// The changes that were made: each one is another one.
+    made: usize,
 }
 
 /// How many changes of each sort were made.
@@ -65,7 +67,7 @@ impl Mixed {
         let share = |percent: usize| left * percent / 100;
         let (sets, deployments, config_maps, secrets) = (share(36), share(12), share(24), share(10));
         let orders = left - sets - deployments - config_maps - secrets;
-        *self = Self { seed, nodes, deployments, config_maps, orders };
+        *self = Self { seed, nodes, deployments, config_maps, orders, made: 0 };
 
         let mut random = Rng::with_seed(seed ^ 0x5eed);
         api.load_text(
@@ -100,19 +102,20 @@ impl Mixed {
     /// Makes changes at an even pace for a time. Of ten, four renew a lease and one is a node's heartbeat; three are of
     /// a pod's status, one of an order's, and one of a ConfigMap's data or a Deployment's image in turn.
     pub async fn churn(
-        &self,
+        &mut self,
         server: &Server,
         loaded: &Loaded,
         seconds: f64,
         per_second: f64,
     ) -> Result<Value, Failure> {
         let api = server.in_process().ok_or("this is not the server")?.api().clone();
-        let mut random = Rng::with_seed(self.seed);
+        let mut random = Rng::with_seed(self.seed ^ self.made as u64);
         let (mut made, start) = (Made::default(), Instant::now());
         let mut ticks = tokio::time::interval(Duration::from_secs_f64(1.0 / per_second));
         ticks.set_missed_tick_behavior(MissedTickBehavior::Burst);
-        for number in 0..(seconds * per_second) as usize {
+        for number in self.made..self.made + (seconds * per_second) as usize {
             ticks.tick().await;
+            self.made = number + 1;
             tokio::task::block_in_place(|| self.change(&api, loaded, &mut random, number))?;
             match number % 10 {
                 0..5 => made.noise += 1,

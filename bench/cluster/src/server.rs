@@ -31,8 +31,8 @@ impl Server {
         Ok(Self { client: connect(&kubeconfig).await?, testapi: None, parallel })
     }
 
-    pub async fn testapi(kubeconfig: &Path, parallel: usize) -> Result<Self, Failure> {
-        let server = TestApi::builder().tls().history(HISTORY).start().await?;
+    pub async fn testapi(kubeconfig: &Path, seed: u64, parallel: usize) -> Result<Self, Failure> {
+        let server = TestApi::builder().tls().seed(seed).history(HISTORY).start().await?;
         std::fs::write(kubeconfig, server.kubeconfig())?;
         Ok(Self { client: connect(kubeconfig).await?, testapi: Some(server), parallel })
     }

@@ -13,6 +13,7 @@ mod library;
 mod machine;
 mod markdown;
 mod meter;
+mod postgres;
 mod program;
 mod relay;
 mod report;

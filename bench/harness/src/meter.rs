@@ -43,17 +43,29 @@ impl Meter {
         system::cpu(self.pid)
     }
 
-    /// The same for the process and its children.
+    /// The same for the process and its children, the ended ones too.
     pub(crate) fn cpu_of_all(self) -> Result<Duration, Error> {
-        let mut sum = self.cpu()?;
+        let mut sum = Duration::ZERO;
         let tasks = format!("/proc/{}/task", self.pid);
         for task in std::fs::read_dir(&tasks).map_err(Error::io(tasks.as_ref()))?.flatten() {
             let children = std::fs::read_to_string(task.path().join("children")).unwrap_or_default();
-            for child in children.split_whitespace().filter_map(|pid| pid.parse().ok()) {
-                sum += Self::new(child).cpu_of_all()?;
-            }
+            let children = children.split_whitespace().filter_map(|pid| pid.parse().ok());
+            // One that has ended by now is counted below.
+            sum += children.filter_map(|child| Self::new(child).cpu_of_all().ok()).sum::<Duration>();
         }
-        Ok(sum)
+        Ok(sum + self.cpu_of_ended()? + self.cpu()?)
+    }
+
+    /// Of the children that have ended.
+    fn cpu_of_ended(self) -> Result<Duration, Error> {
+        /// In which Linux counts it.
+        const TICKS_PER_SECOND: f64 = 100.0;
+        let path = format!("/proc/{}/stat", self.pid);
+        let text = std::fs::read_to_string(&path).map_err(Error::io(path.as_ref()))?;
+        // Field 2 is the name, in parentheses; 16 and 17 are the time of the ended children.
+        let fields = text.rsplit_once(')').map_or("", |(_, fields)| fields).split_whitespace();
+        let ticks = fields.skip(13).take(2).filter_map(|field| field.parse::<f64>().ok()).sum::<f64>();
+        Ok(Duration::from_secs_f64(ticks / TICKS_PER_SECOND))
     }
 
     /// Stops the process (SIGSTOP).

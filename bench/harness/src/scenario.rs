@@ -3,7 +3,7 @@
 pub(super) mod controller;
 pub(super) mod daemon;
 pub(super) mod delay;
-mod flood;
+pub(super) mod flood;
 pub(super) mod hot;
 pub(super) mod kinds;
 pub(super) mod kubediff;
@@ -12,6 +12,7 @@ pub(super) mod queue;
 pub(super) mod reads;
 pub(super) mod reconcile;
 pub(super) mod relist;
+mod scale;
 mod storm;
 pub(super) mod storm_outage;
 pub(super) mod stuck;
@@ -61,8 +62,10 @@ pub(crate) enum Scenario {
     Kubediff,
     /// kubediff's daemon beside arriqaaq/kubediff's way
     Daemon,
-    /// kubediff's daemon, with changes as fast as the server makes them
+    /// kubediff's daemon, with changes as fast as the server makes them, its history in a file and in PostgreSQL
     Flood,
+    /// Daemons of 1, 2, 4 and 8 clusters with one PostgreSQL, and what a fleet would cost
+    Scale,
     /// The page of kubediff on a long history
     Web,
 }
@@ -88,6 +91,7 @@ impl Scenario {
         Self::Kubediff,
         Self::Daemon,
         Self::Flood,
+        Self::Scale,
         Self::Web,
     ];
 
@@ -112,19 +116,20 @@ impl Scenario {
             Self::Kubediff => "kubediff",
             Self::Daemon => "daemon",
             Self::Flood => "flood",
+            Self::Scale => "scale",
             Self::Web => "web",
         }
     }
 
     /// Whether it runs the libraries' programs, and not kubediff alone.
     pub(super) fn needs_clients(self) -> bool {
-        !matches!(self, Self::Kubediff | Self::Daemon | Self::Flood | Self::Web)
+        !matches!(self, Self::Kubediff | Self::Daemon | Self::Flood | Self::Scale | Self::Web)
     }
 
     /// The number of rounds. Scenarios that take ten minutes and hardly vary run once.
     pub(super) fn rounds(self, runs: usize) -> usize {
         match self {
-            Self::Growth | Self::Web => runs.min(1),
+            Self::Growth | Self::Scale | Self::Web => runs.min(1),
             _ => runs,
         }
     }
@@ -150,6 +155,7 @@ impl Scenario {
             Self::Kubediff => kubediff::run(bench),
             Self::Daemon => daemon::run(bench),
             Self::Flood => flood::run(bench),
+            Self::Scale => scale::run(bench),
             Self::Web => web::run(bench),
         }
     }

@@ -92,7 +92,7 @@ impl Server {
                 // Several servers may run at a time.
                 let number = STARTED.fetch_add(1, Ordering::Relaxed);
                 let kubeconfig = scratch.join(format!("testapi-{number}.kubeconfig"));
-                command.arg("--testapi").arg(&kubeconfig);
+                command.arg("--testapi").arg(&kubeconfig).args(["--seed", &number.to_string()]);
                 (None, kubeconfig)
             }
         };

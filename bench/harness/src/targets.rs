@@ -8,8 +8,8 @@ use super::growth;
 use super::library::Library;
 use super::scenario::outage::{self, Informers};
 use super::scenario::{
-    controller, daemon, delay, hot, kinds, kubediff, queue, reads, reconcile, relist, storm_outage, stuck,
-    subscriptions, sync, updates,
+    controller, daemon, delay, flood, hot, kinds, kubediff, queue, reads, reconcile, relist, storm_outage,
+    stuck, subscriptions, sync, updates,
 };
 use super::server::Kind;
 
@@ -76,7 +76,7 @@ impl Target {
     }
 }
 
-const TARGETS: [Target; 52] = [
+const TARGETS: [Target; 53] = [
     target(
         "steady memory above base, default layout, full objects kept / client-go typed",
         0.06,
@@ -291,6 +291,12 @@ const TARGETS: [Target; 52] = [
         let ours = results.ours(daemon::NAME, daemon::SETUP, daemon::CPU)?;
         let theirs = results.figures.runs(daemon::NAME, Library::ClientGo, daemon::RESYNC, daemon::CPU)?;
         Some(pairs(ours, theirs, |ours, theirs| ours / theirs))
+    })
+    .with(With::Embedded),
+    // In PostgreSQL at least 0.9 of it, and as many as the aim.
+    target("`flood`: taken per second with a file / with PostgreSQL", 1.11, 1.0, |results| {
+        let of = |setup| results.ours(flood::NAME, setup, flood::TAKEN);
+        Some(pairs(of(flood::IN_FILE)?, of(flood::IN_POSTGRES)?, |file, postgres| file / postgres))
     })
     .with(With::Embedded),
 ];

@@ -161,6 +161,21 @@ impl Server {
         self.port
     }
 
+    /// The number of its first process, of which all others are children.
+    ///
+    /// # Errors
+    ///
+    /// When it does not run.
+    pub fn pid(&self) -> Result<u32, Error> {
+        let text = std::fs::read_to_string(self.data().join("postmaster.pid"));
+        let text = text.map_err(io("read the number of the server's process"))?;
+        let pid = text.lines().next().and_then(|line| line.trim().parse().ok());
+        pid.ok_or(Error::Io {
+            doing: "read the number of the server's process",
+            source: io::ErrorKind::InvalidData.into(),
+        })
+    }
+
     /// Makes a database, and returns its name.
     ///
     /// # Errors

@@ -16,7 +16,7 @@ use crate::meter::Meter;
 use crate::server::{Churned, Digest, Server};
 use seed::Seed;
 
-pub(super) use ours::Daemon;
+pub(super) use ours::{Daemon, records};
 
 pub(crate) const NAME: &str = "daemon";
 pub(crate) const SETUP: &str = "50 changes/s";
@@ -35,13 +35,13 @@ const READ: Duration = Duration::from_millis(500);
 /// The most that it may take until all is recorded, and until the last change is.
 const PATIENCE: Duration = Duration::from_secs(600);
 /// How often the history is looked at meanwhile.
-const LOOK: Duration = Duration::from_millis(50);
+pub(super) const LOOK: Duration = Duration::from_millis(50);
 
 pub(super) fn run(bench: &mut Bench<'_>) -> Result<(), Error> {
     let (kubediff, seed) = (bench.kubediff()?, bench.seed()?);
     let mut server = bench.embedded()?;
     let resources = server.mix(bench.options.objects * OBJECTS)?;
-    let wanted = Wanted { seconds: bench.options.seconds * SECONDS, resources };
+    let wanted = Wanted { seconds: bench.options.seconds * SECONDS, resources, place: Place::file() };
     let folder = bench.scratch.join(NAME);
     let ours = Daemon::start(&kubediff, &server, &folder, &wanted)?;
     let figures = measured(ours, &mut server, &wanted)?;
@@ -62,6 +62,21 @@ pub(super) struct Wanted {
     pub(super) seconds: f64,
     /// `GROUP/VERSION/PLURAL/KIND`
     pub(super) resources: Vec<String>,
+    pub(super) place: Place,
+}
+
+/// Where `kubediff serve` records.
+#[derive(Clone)]
+pub(super) struct Place {
+    pub(super) cluster: String,
+    /// Of a database; a file without it.
+    pub(super) address: Option<String>,
+}
+
+impl Place {
+    pub(super) fn file() -> Self {
+        Self { cluster: "bench".to_owned(), address: None }
+    }
 }
 
 /// One of the two sides. It has everything that the server had at the start.

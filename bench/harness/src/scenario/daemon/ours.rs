@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
-use kubediff_history::{Page, Reader, Scope};
+use kubediff_history::{Location, Page, Reader, Scope};
 use tooling::Error;
 
-use super::{LOOK, PATIENCE, Side, Wanted};
+use super::{LOOK, PATIENCE, Place, Side, Wanted};
 use crate::meter::Meter;
 use crate::server::{Digest, Server};
 
@@ -21,6 +21,8 @@ const PAGE: usize = 500;
 pub(crate) struct Daemon {
     child: Child,
     folder: PathBuf,
+    history: Location,
+    cluster: String,
     synced_after: f64,
 }
 
@@ -35,15 +37,20 @@ impl Daemon {
         std::fs::create_dir_all(&folder).map_err(Error::io(&folder))?;
         let config = folder.join("kubediff.yaml");
         let names: Vec<String> = wanted.resources.iter().filter_map(|resource| qualified(resource)).collect();
+        let Place { cluster, address } = wanted.place.clone();
+        let postgres = address.as_ref().map_or("", |_| ", postgres: {url: {env: BENCH_HISTORY}}");
         let text = format!(
-            "cluster: bench\nhistory: {{path: history.db}}\nlisten: 127.0.0.1:0\nwatch: {{resources: [{}]}}\n\
-             sinks:\n  log: {{file: {{path: changes.log}}}}\n",
+            "cluster: {cluster}\nhistory: {{path: history.db{postgres}}}\nlisten: 127.0.0.1:0\n\
+             watch: {{resources: [{}]}}\nsinks:\n  log: {{file: {{path: changes.log}}}}\n",
             names.join(", ")
         );
+        let file = folder.join("history.db");
+        let history = address.as_deref().map_or(Ok(Location::File(file)), Location::parse).map_err(failed)?;
         std::fs::write(&config, text).map_err(Error::io(&config))?;
         let begin = Instant::now();
         let mut command = Command::new(program);
         command.args(["serve", "-c"]).arg(&config).env("KUBECONFIG", server.kubeconfig());
+        command.envs(address.map(|address| ("BENCH_HISTORY", address)));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command
             .spawn()
@@ -54,7 +61,7 @@ impl Daemon {
                 println!("  {line}");
             }
         });
-        let mut daemon = Self { child, folder, synced_after: 0.0 };
+        let mut daemon = Self { child, folder, history, cluster, synced_after: 0.0 };
         let names: BTreeSet<String> = names.into_iter().collect();
         while !daemon.has_recorded(&names) {
             if matches!(daemon.child.try_wait(), Ok(Some(_))) || begin.elapsed() > PATIENCE {
@@ -66,14 +73,10 @@ impl Daemon {
         Ok(daemon)
     }
 
-    fn history(&self) -> PathBuf {
-        self.folder.join("history.db")
-    }
-
     /// Whether the first list of each of these is in the history.
     fn has_recorded(&self, names: &BTreeSet<String>) -> bool {
-        // The file may not be there yet.
-        let positions = Reader::open(self.history()).and_then(|mut reader| reader.positions());
+        // It may not be there yet.
+        let positions = self.reader().and_then(|mut reader| reader.positions().map_err(failed));
         positions.is_ok_and(|positions| names.iter().all(|name| positions.contains_key(name)))
     }
 }
@@ -81,8 +84,7 @@ impl Daemon {
 impl Daemon {
     /// The number of the newest record.
     pub(crate) fn records(&self) -> Result<u64, Error> {
-        let last = self.reader()?.last().map_err(failed)?;
-        Ok(last.map_or(0, |(number, _)| number.0))
+        records(&mut self.reader()?)
     }
 
     /// How many gaps it has recorded.
@@ -110,8 +112,9 @@ impl Daemon {
         }
     }
 
-    fn reader(&self) -> Result<Reader, Error> {
-        Reader::open(self.history()).map_err(failed)
+    /// A connection to its history.
+    pub(crate) fn reader(&self) -> Result<Reader, Error> {
+        Reader::at(&self.history, Some(&self.cluster)).map_err(failed)
     }
 }
 
@@ -154,6 +157,12 @@ impl Drop for Daemon {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// The number of the newest record.
+pub(crate) fn records(reader: &mut Reader) -> Result<u64, Error> {
+    let last = reader.last().map_err(failed)?;
+    Ok(last.map_or(0, |(number, _)| number.0))
 }
 
 fn failed(error: kubediff_history::Error) -> Error {
