@@ -29,6 +29,8 @@ pub(crate) struct Question {
     pub(crate) path: Option<PathPattern>,
     pub(crate) verbs: Vec<Verb>,
     pub(crate) events: bool,
+    /// Whether the differences of changes are not shown.
+    pub(crate) in_words: bool,
 }
 
 impl Question {
@@ -47,6 +49,8 @@ impl Question {
             },
             verbs: self.verbs.clone(),
             events: self.events || self.target.is_of_events(),
+            // A change above the path is judged by its differences.
+            in_words: self.in_words && self.path.is_none(),
         })
     }
 }

@@ -50,6 +50,7 @@ pub(super) fn run(args: &LogArgs, now: &Zoned) -> Result<(), QueryError> {
             path: path.clone(),
             verbs: args.change.iter().map(|sort| verb(*sort)).collect(),
             events: args.events,
+            in_words: format == Format::Oneline,
         };
         let walk = Walk::new(&mut reader, &question, order, first)?.growing(most);
         let has_all = walk.filter().gaps;
