@@ -255,7 +255,7 @@ impl Walk {
     }
 
     /// Reads the next records.
-    fn look(&mut self, reader: &mut Reader, stories: Option<&Stories>) -> Result<(), AskError> {
+    pub(crate) fn look(&mut self, reader: &mut Reader, stories: Option<&Stories>) -> Result<(), AskError> {
         if let Some((_, first)) = self.bound {
             let last = reader.last()?.map_or(0, |(last, _)| last.0);
             let after = self.page.after.unwrap_or(Number(last + 1));
