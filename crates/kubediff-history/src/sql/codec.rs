@@ -72,6 +72,9 @@ impl Detail {
     }
 }
 
+/// The contents of versions by their numbers, each with how many deltas lead to it.
+pub(crate) type Bodies = HashMap<i64, (Arc<[u8]>, u32)>;
+
 /// The columns of [`Stored`].
 const STORED: &str = "v.number, v.object, v.base, v.content, v.split, v.length, v.crc, v.dictionary, v.detail_length, v.detail_dictionary,
     v.detail, v.frame";
@@ -258,7 +261,7 @@ impl Codec {
     }
 
     /// The contents of versions, each with how many deltas lead to it.
-    pub(crate) fn bodies(&mut self, db: Db<'_>, numbers: &[i64]) -> Outcome<HashMap<i64, (Arc<[u8]>, u32)>> {
+    pub(crate) fn bodies(&mut self, db: Db<'_>, numbers: &[i64]) -> Outcome<Bodies> {
         let chains = Stored::chains(db, numbers, None)?;
         let shared: BTreeSet<i64> = chains.values().filter_map(|stored| stored.content).collect();
         let shared: Vec<i64> = shared.into_iter().collect();
