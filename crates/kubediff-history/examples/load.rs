@@ -224,7 +224,7 @@ fn retention(
     }
     drop(history);
     sql("SELECT kubediff.prepare_days(current_date - 4); UPDATE kubediff.versions SET day = day - 4;
-         UPDATE kubediff.contents SET day = day - 4; UPDATE kubediff.days SET day = day - 4")?;
+         UPDATE kubediff.contents SET day = day - 4; UPDATE kubediff.days SET day = day - 4; ANALYZE kubediff.versions")?;
     let mut history = history_of(place, 0)?;
     history.commit(&next_batch(&prepared, &mut written, BATCH))?;
     let ended = AtomicBool::new(false);

@@ -63,6 +63,8 @@ pub struct Filter {
     /// Whether gaps in this time are among the results, too: those of the scope's resource, or of all resources. The
     /// other conditions do not apply to them.
     pub gaps: bool,
+    /// Whether the differences of changes are not needed: [`ChangeRecord::diff`](crate::ChangeRecord::diff) may be left out.
+    pub in_words: bool,
 }
 
 impl Filter {

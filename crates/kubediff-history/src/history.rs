@@ -198,8 +198,12 @@ impl History {
     /// When the file cannot be written. Nothing of this step is removed then.
     pub fn retain(&mut self, plan: &Plan) -> Result<Retained, Error> {
         let retained = self.0.reworking(|packing, db| retain::retain(packing, db, plan));
-        // Versions that the next deltas would build on may have another form now.
-        self.0.forget_objects();
+        match &mut self.0 {
+            // Versions that the next deltas would build on may have another form now.
+            Store::File(file) => file.forget_objects(),
+            #[cfg(feature = "postgres")]
+            Store::Postgres(postgres) => postgres.forget_ended(),
+        }
         let retained = retained?;
         if !retained.more {
             self.0.with(|db| db.reclaim())?;

@@ -77,7 +77,7 @@ pub use mask::{Details, Mask};
 pub use places::Places;
 #[cfg(feature = "postgres")]
 pub use postgres::{Address, migrate_database};
-pub use reader::Reader;
+pub use reader::{Reader, ask_all};
 pub use record::{
     ChangeRecord, Event, Gap, Gvk, Incarnation, Manager, Number, ObjectId, Origin, Record, Scrubbed, Verb,
     Version,

@@ -4,6 +4,8 @@
 mod archive;
 mod opening;
 
+pub use opening::ask_all;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::ops::{ControlFlow, Range, RangeInclusive};

@@ -67,7 +67,7 @@ pub(crate) fn connect(address: &Address, role: Role) -> Result<Link, Error> {
     let settings = format!(
         "SET ROLE {role}; SET search_path = kubediff; SET lock_timeout = '5s'; SET idle_in_transaction_session_timeout = '{idle}s'; \
          SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_material = off; SET join_collapse_limit = 1; \
-         SET jit = off"
+         SET jit = off; SET plan_cache_mode = force_generic_plan"
     );
     link.batch(settings).map_err(failed)?;
     Ok(link)

@@ -18,7 +18,6 @@ use crate::record::{ChangeRecord, Verb};
 use crate::report::Cluster;
 use crate::sql::clock::Time;
 use crate::sql::codec::{MOST_BYTES, Packed, Purpose};
-use crate::sql::conditions::in_list;
 use crate::sql::db::{Db, Integer, Statement, Value, values};
 use crate::sql::detail;
 use crate::sql::fault::{Fault, Outcome};
@@ -146,6 +145,11 @@ impl PostgresHistory {
         let worked = work(&mut self.writer.packing, Db(&self.session));
         self.writer.packing.shared = shared;
         self.settled(worked)
+    }
+
+    /// Forgets the objects that retention may have removed. The newest version of another one is what it was.
+    pub(crate) fn forget_ended(&mut self) {
+        self.writer.recent.retain(|known| !known.has_ended);
     }
 
     pub(crate) fn forget_objects(&mut self) {
@@ -419,10 +423,8 @@ impl Writer {
         })?;
         let newest: Vec<i64> = found.iter().map(|(.., number, _)| *number).collect();
         let mut bodies = self.packing.codec.bodies(db, &newest)?;
-        let chains = chains(db, &newest)?;
         for ((object, family, uid), has_ended, has_state, newest, day) in found {
-            let Some(body) = bodies.remove(&newest) else { continue };
-            let chain = chains.get(&newest).copied().unwrap_or_default();
+            let Some((body, chain)) = bodies.remove(&newest) else { continue };
             self.remember((family, uid), Known { object, has_ended, newest, chain, day, body, has_state });
         }
         Ok(())
@@ -638,16 +640,4 @@ fn block(db: Db<'_>, sequence: &str, count: i64) -> Outcome<Range<i64>> {
         // Rare: the last of them follow each other in any case.
         false => block(db, sequence, count),
     }
-}
-
-/// How many deltas lead to each of these versions.
-fn chains(db: Db<'_>, numbers: &[i64]) -> Outcome<BTreeMap<i64, u32>> {
-    let sql = format!(
-        "WITH RECURSIVE chain (of, number, base) AS (SELECT number, number, base FROM versions WHERE number{}
-             UNION ALL SELECT chain.of, v.number, v.base FROM chain JOIN versions v ON v.number = chain.base
-                 WHERE chain.base < chain.number)
-         SELECT of, count(*) - 1 FROM chain GROUP BY of",
-        in_list(numbers)
-    );
-    Ok(db.all(&sql, &[], |row| Ok((row.get::<i64>(0)?, row.count::<u32>(1)?)))?.into_iter().collect())
 }

@@ -1,6 +1,7 @@
 //! Opens histories for reading: one, or several of a database.
 
 use std::collections::HashMap;
+use std::panic::resume_unwind;
 use std::path::Path;
 #[cfg(feature = "postgres")]
 use std::sync::Arc;
@@ -20,6 +21,26 @@ use crate::sqlite::schema;
 /// A daemon's login may be no reader: it has its own history.
 #[cfg(feature = "postgres")]
 const ROLES: &[Role] = &[Role::Reader, Role::Writer];
+
+/// The readers of several histories share no more connections than this.
+const CONNECTIONS: usize = 2;
+
+/// Asks all of them, as many at the same time as they have connections.
+///
+/// # Errors
+///
+/// The first one of a question.
+pub fn ask_all<T: Send, E: Send>(
+    of: &mut [T],
+    ask: impl Fn(&mut T) -> Result<(), E> + Sync,
+) -> Result<(), E> {
+    let share = of.len().div_ceil(CONNECTIONS).max(1);
+    std::thread::scope(|scope| {
+        let asked = of.chunks_mut(share).map(|some| scope.spawn(|| some.iter_mut().try_for_each(&ask)));
+        let asked: Vec<_> = asked.collect();
+        asked.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
+    })
+}
 
 impl Reader {
     /// Opens the history in this file for reading.
@@ -57,7 +78,7 @@ impl Reader {
     /// Opens the histories of several clusters of a database, by their names or uids, in the order of their names; those of all clusters
     /// if none is named. A file has one.
     ///
-    /// The readers share a connection, so they answer one after the other, and none of them can be [limited](Reader::limit).
+    /// Neighbours share one of a few connections, so they answer one after the other, and none of them can be [limited](Reader::limit).
     ///
     /// # Errors
     ///
@@ -75,12 +96,16 @@ impl Reader {
                 }
                 logs.retain(|log| clusters.is_empty() || clusters.iter().any(|wanted| log.is_of(wanted)));
                 logs.sort_by(|a, b| a.cluster.shown().cmp(b.cluster.shown()));
-                let turn = Arc::default();
-                let reader = |log| {
+                let share = logs.len().div_ceil(CONNECTIONS);
+                let (mut link, mut turn) = (link, Arc::default());
+                let reader = |(at, log)| {
+                    if at > 0 && at % share == 0 {
+                        (link, turn) = (postgres::connect(address, role)?, Arc::default());
+                    }
                     let session = postgres::session::Session::among(&link, &turn, log);
                     Self::new(address.place(), Session::Postgres(Box::new(session), address.clone(), role))
                 };
-                logs.into_iter().map(reader).collect()
+                logs.into_iter().enumerate().map(reader).collect()
             }
         }
     }

@@ -14,7 +14,7 @@ use crate::filter::{Filter, Order};
 const PART: usize = 500;
 
 /// The numbers in which tags are looked for at first, and at most at once.
-const FIRST_WINDOW: i64 = 4_096;
+const FIRST_WINDOW: i64 = 1_024;
 const LAST_WINDOW: i64 = 1 << 20;
 
 /// The names that a filter asks for, by their numbers.
@@ -72,9 +72,10 @@ impl Candidates {
         order: Order,
         after: i64,
         span: &Span,
+        limit: usize,
     ) -> Outcome<(Vec<i64>, Option<i64>)> {
         if !db.is_file() {
-            return self.tagged(db, order, after, span);
+            return self.tagged(db, order, after, span, PART.min(limit));
         }
         let (table, column) = self.index;
         let (compare, until, direction) = match order {
@@ -117,7 +118,14 @@ impl Candidates {
     }
 
     /// The same by tags: in a window of numbers, which grows as long as it has few.
-    fn tagged(&self, db: Db<'_>, order: Order, after: i64, span: &Span) -> Outcome<(Vec<i64>, Option<i64>)> {
+    fn tagged(
+        &self,
+        db: Db<'_>,
+        order: Order,
+        after: i64,
+        span: &Span,
+        part: usize,
+    ) -> Outcome<(Vec<i64>, Option<i64>)> {
         let end = meta(db, "next")?;
         let (mut from, mut to) = (span.from.max(1), span.to.min(end));
         match order {
@@ -127,7 +135,7 @@ impl Candidates {
         let within = self.namespaces.as_deref().map(list).unwrap_or_default();
         let mut window = FIRST_WINDOW;
         let mut numbers = Vec::new();
-        while from < to && numbers.len() < PART {
+        while from < to && numbers.len() < part {
             let (low, high) = match order {
                 Order::NewestFirst => (from.max(to - window), to),
                 Order::OldestFirst => (from, to.min(from + window)),
@@ -146,13 +154,13 @@ impl Candidates {
             Order::NewestFirst => to,
             Order::OldestFirst => from - 1,
         };
-        let Some(beyond) = numbers.len().checked_sub(PART).filter(|beyond| *beyond > 0) else {
+        let Some(beyond) = numbers.len().checked_sub(part).filter(|beyond| *beyond > 0) else {
             return Ok((numbers, (from < to).then_some(next)));
         };
         // A frequent name has many in the last window: the first of them, in order, are enough for now.
         match order {
             Order::NewestFirst => drop(numbers.drain(..beyond)),
-            Order::OldestFirst => numbers.truncate(PART),
+            Order::OldestFirst => numbers.truncate(part),
         }
         let last = match order {
             Order::NewestFirst => numbers.first(),

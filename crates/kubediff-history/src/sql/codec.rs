@@ -1,6 +1,6 @@
 //! Bytes as the tables have them: packed against a dictionary, or against what came before.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -32,6 +32,8 @@ pub(crate) struct Codec {
     dictionaries: HashMap<i64, Unpacking>,
     packings: HashMap<(i64, Purpose), (i64, Packing)>,
     samples: HashMap<(i64, Purpose), Vec<Vec<u8>>>,
+    /// Contents that the versions which are being unpacked share.
+    shared: HashMap<i64, Vec<u8>>,
     /// When it refuses to unpack more.
     pub(crate) deadline: Option<Instant>,
 }
@@ -70,6 +72,9 @@ impl Detail {
     }
 }
 
+/// The contents of versions by their numbers, each with how many deltas lead to it.
+pub(crate) type Bodies = HashMap<i64, (Arc<[u8]>, u32)>;
+
 /// The columns of [`Stored`].
 const STORED: &str = "v.number, v.object, v.base, v.content, v.split, v.length, v.crc, v.dictionary, v.detail_length, v.detail_dictionary,
     v.detail, v.frame";
@@ -83,16 +88,30 @@ impl Stored {
 
     /// These versions and all that they are packed against, back to one that is known.
     pub(crate) fn chains(db: Db<'_>, numbers: &[i64], known: Option<i64>) -> Outcome<HashMap<i64, Self>> {
+        // A day is whole by itself, but for what outlives it: no other one is looked into.
+        let (day, is_base, is_it) = match db.is_file() {
+            true => ("0", "", ""),
+            false => ("v.day", " AND v.day IN ('1970-01-01', chain.day)", " AND v.day = chain.day"),
+        };
         // A base comes before what is packed against it, so that a damaged file leads to no endless search.
         let sql = format!(
-            "WITH RECURSIVE chain (number, base) AS (SELECT number, base FROM main.versions WHERE number{}
-                 UNION SELECT v.number, v.base FROM chain CROSS JOIN main.versions v ON v.number = chain.base
+            "WITH RECURSIVE chain (number, base, day) AS (SELECT v.number, v.base, {day} FROM main.versions v WHERE v.number{}
+                 UNION SELECT v.number, v.base, {day} FROM chain CROSS JOIN main.versions v ON v.number = chain.base{is_base}
                      WHERE chain.base < chain.number AND chain.base <> ?1)
-             SELECT {STORED} FROM chain CROSS JOIN main.versions v ON v.number = chain.number",
+             SELECT {STORED} FROM chain CROSS JOIN main.versions v ON v.number = chain.number{is_it}",
             in_list(numbers)
         );
         let rows = db.all(&sql, values![known.unwrap_or(0)], Self::read)?;
         Ok(rows.into_iter().map(|stored| (stored.number, stored)).collect())
+    }
+
+    /// How many deltas lead to a version.
+    fn deltas(mut number: i64, stored: &HashMap<i64, Self>) -> u32 {
+        let mut deltas = 0;
+        while let Some(base) = stored.get(&number).map(|it| it.base).filter(|base| *base != 0) {
+            (number, deltas) = (base, deltas + 1);
+        }
+        deltas
     }
 
     /// These versions alone.
@@ -128,6 +147,7 @@ impl Codec {
             dictionaries: HashMap::new(),
             packings: HashMap::new(),
             samples: HashMap::new(),
+            shared: HashMap::new(),
             deadline: None,
         })
     }
@@ -240,10 +260,25 @@ impl Codec {
         self.unpacked(db, number, &chain, known)
     }
 
-    /// The contents of versions.
-    pub(crate) fn bodies(&mut self, db: Db<'_>, numbers: &[i64]) -> Outcome<HashMap<i64, Arc<[u8]>>> {
+    /// The contents of versions, each with how many deltas lead to it.
+    pub(crate) fn bodies(&mut self, db: Db<'_>, numbers: &[i64]) -> Outcome<Bodies> {
         let chains = Stored::chains(db, numbers, None)?;
-        numbers.iter().map(|number| Ok((*number, self.unpacked(db, *number, &chains, None)?))).collect()
+        let shared: BTreeSet<i64> = chains.values().filter_map(|stored| stored.content).collect();
+        let shared: Vec<i64> = shared.into_iter().collect();
+        let sql = "SELECT id, dictionary, frame, length FROM contents WHERE id";
+        let sql = format!("{sql}{}", in_list(&shared));
+        let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get::<Vec<u8>>(2)?, row.count(3)?));
+        for (id, dictionary, frame, length) in db.all(&sql, &[], read)? {
+            let content = self.unpack(db, dictionary, &frame, length)?;
+            self.shared.insert(id, content);
+        }
+        let body = |number: &i64| {
+            let body = self.unpacked(db, *number, &chains, None)?;
+            Ok((*number, (body, Stored::deltas(*number, &chains))))
+        };
+        let bodies = numbers.iter().map(body).collect();
+        self.shared.clear();
+        bodies
     }
 
     /// The content of a version, with all that it is packed against at hand.
@@ -340,6 +375,9 @@ impl Codec {
 
     /// Content that versions share.
     pub(crate) fn shared(&mut self, db: Db<'_>, id: i64) -> Outcome<Vec<u8>> {
+        if let Some(known) = self.shared.get(&id) {
+            return Ok(known.clone());
+        }
         let sql = "SELECT dictionary, frame, length FROM contents WHERE id = ?1";
         let row =
             db.first(sql, values![id], |row| Ok((row.get(0)?, row.get::<Vec<u8>>(1)?, row.count(2)?)))?;

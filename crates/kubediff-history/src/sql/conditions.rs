@@ -1,6 +1,6 @@
 //! The conditions of a query, as text and parameters.
 
-use super::db::Value;
+use super::db::{Db, Value};
 use super::values::id;
 use crate::filter::{Order, Page};
 
@@ -29,6 +29,14 @@ impl Conditions {
     /// Numbers need no parameters, of which there is a limited number.
     pub(crate) fn one_of(&mut self, column: &str, ids: &[i64]) {
         self.and(column).text.push_str(&in_list(ids));
+    }
+
+    /// The versions with these numbers. In a database, a day without any of them is not searched for each.
+    pub(crate) fn numbered(&mut self, db: Db<'_>, numbers: &[i64]) {
+        self.one_of("v.number", numbers);
+        if let (false, Some(least), Some(most)) = (db.is_file(), numbers.iter().min(), numbers.iter().max()) {
+            self.and(&format!("v.number BETWEEN {least} AND {most}"));
+        }
     }
 
     pub(crate) fn page(&mut self, column: &str, page: &Page) {

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -10,7 +11,7 @@ use super::fault::{Fault, Outcome};
 use crate::record::{ChangeRecord, Manager, is_one, one};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Details<'a> {
+pub(crate) struct Details<'a, D: Clone = Value> {
     #[serde(rename = "m")]
     pub(crate) managers: Cow<'a, [Manager]>,
     #[serde(rename = "o", default, skip_serializing_if = "<[_]>::is_empty")]
@@ -20,7 +21,7 @@ pub(crate) struct Details<'a> {
     #[serde(rename = "s")]
     pub(crate) summary: Cow<'a, str>,
     #[serde(rename = "d")]
-    pub(crate) diff: Cow<'a, Value>,
+    pub(crate) diff: Cow<'a, D>,
     #[serde(rename = "n", default, skip_serializing_if = "is_empty")]
     pub(crate) dropped: Cow<'a, BTreeMap<String, u32>>,
     #[serde(rename = "k", default, skip_serializing_if = "Option::is_none")]
@@ -59,6 +60,17 @@ impl Details<'_> {
 }
 
 pub(crate) fn read(bytes: &[u8], number: i64) -> Outcome<Details<'static>> {
+    parsed(bytes, number)
+}
+
+/// The same without differences, which are most of it.
+pub(crate) fn read_words(bytes: &[u8], number: i64) -> Outcome<Details<'static>> {
+    let details = parsed::<IgnoredAny>(bytes, number)?;
+    let Details { managers, owners, paths, summary, dropped, key, merged, .. } = details;
+    Ok(Details { managers, owners, paths, summary, diff: Cow::default(), dropped, key, merged })
+}
+
+fn parsed<D: Clone + Default + DeserializeOwned>(bytes: &[u8], number: i64) -> Outcome<Details<'static, D>> {
     if bytes.is_empty() {
         return Ok(Details { merged: 1, ..Details::default() });
     }

@@ -87,9 +87,19 @@ impl VersionRow {
         })
     }
 
-    fn change(&self, db: Db<'_>, codec: &mut Codec, lens: &Lens) -> Outcome<Option<ChangeRecord>> {
+    fn change(
+        &self,
+        db: Db<'_>,
+        codec: &mut Codec,
+        lens: &Lens,
+        in_words: bool,
+    ) -> Outcome<Option<ChangeRecord>> {
         let Some(verb) = self.verb()? else { return Ok(None) };
-        let details = detail::read(&codec.detail(db, &self.detail)?, self.number)?;
+        let bytes = codec.detail(db, &self.detail)?;
+        let details = match in_words && lens.mask.is_none() {
+            true => detail::read_words(&bytes, self.number)?,
+            false => detail::read(&bytes, self.number)?,
+        };
         let mut record = ChangeRecord {
             number: Some(number(self.number)),
             cluster: Some(lens.cluster.clone()),
@@ -168,7 +178,7 @@ impl VersionRow {
         lens: &Lens,
         body: Arc<[u8]>,
     ) -> Outcome<Version> {
-        let change = self.change(db, codec, lens)?.map(Box::new);
+        let change = self.change(db, codec, lens, false)?.map(Box::new);
         let mut version = Version {
             number: number(self.number),
             object: self.object,
@@ -258,7 +268,8 @@ fn changes(
         conditions.and(&it.condition(db));
     });
     let Some(leads) = leads else {
-        select(db, codec, lens, &conditions, (page, limit), &mut found)?;
+        since(db, &mut conditions, span.from)?;
+        select(db, codec, lens, &conditions, (page, limit, filter.in_words), &mut found)?;
         return Ok(found);
     };
     let mut after = Some(span.before(page.order));
@@ -267,12 +278,25 @@ fn changes(
         && found.bytes < BYTES
     {
         let numbers;
-        (numbers, after) = leads.next(db, page.order, beyond, &span)?;
+        (numbers, after) = leads.next(db, page.order, beyond, &span, limit)?;
         let mut conditions = conditions.clone();
-        conditions.one_of("v.number", &numbers);
-        select(db, codec, lens, &conditions, (page, limit - found.records.len()), &mut found)?;
+        conditions.numbered(db, &numbers);
+        since(db, &mut conditions, numbers.iter().min().copied().unwrap_or_default())?;
+        let part = (page, limit - found.records.len(), filter.in_words);
+        select(db, codec, lens, &conditions, part, &mut found)?;
     }
     Ok(found)
+}
+
+/// In a database, leaves out the days that have no version from this number on.
+fn since(db: Db<'_>, conditions: &mut Conditions, from: i64) -> Outcome<()> {
+    if !db.is_file() && from > 0 {
+        let first = "SELECT coalesce(min(day - '1970-01-01'::date), 0)::bigint FROM days WHERE last >= ?1";
+        let first: i64 = db.one(first, values![from])?;
+        conditions.compare("(v.day < '1970-01-02' OR v.day >= '1970-01-01'::date + ", first);
+        conditions.text.push_str("::int)");
+    }
+    Ok(())
 }
 
 fn select(
@@ -280,7 +304,7 @@ fn select(
     codec: &mut Codec,
     lens: &Lens,
     conditions: &Conditions,
-    (page, limit): (&Page, usize),
+    (page, limit, in_words): (&Page, usize, bool),
     found: &mut Found,
 ) -> Outcome<()> {
     let (text, order) = (&conditions.text, order_by("v.number", page, limit));
@@ -302,7 +326,7 @@ fn select(
             let Version { number, observed_at, body, .. } = row.version(db, codec, lens, body)?;
             found.records.push(Record::Event(Event { number, observed_at, object: body.value() }));
         } else {
-            let change = row.change(db, codec, lens)?;
+            let change = row.change(db, codec, lens, in_words)?;
             found.records.extend(change.map(|change| Record::Change(Box::new(change))));
         }
         Ok(if found.bytes < BYTES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })

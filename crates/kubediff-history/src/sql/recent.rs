@@ -41,6 +41,14 @@ impl<K: Eq + Hash + Clone, V> Recent<K, V> {
         }
     }
 
+    /// Forgets all but these.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn retain(&mut self, keeps: impl Fn(&V) -> bool) {
+        self.old.retain(|_, (value, _)| keeps(value));
+        self.young.retain(|_, (value, _)| keeps(value));
+        self.weight = self.young.values().map(|(_, weight)| weight).sum();
+    }
+
     pub(crate) fn remove<Q: Eq + Hash + ?Sized>(&mut self, key: &Q)
     where
         K: Borrow<Q>,

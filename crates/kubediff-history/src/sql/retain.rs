@@ -17,10 +17,16 @@ use crate::record::Number;
 use crate::report::{Lost, Plan, Retained, Retention};
 use jiff::{SignedDuration, Timestamp};
 
-/// Versions per step: others may write in between.
-const STEP: i64 = 64;
+/// Versions per step, in a file and in a database: others may write in between. In a database, each of them may be the last one of an object,
+/// which is packed again while the writer waits.
+const STEPS: [i64; 2] = [64, 16];
 /// A run removes no more than the records of so long a time, in microseconds.
 const DAY: i64 = 24 * 60 * 60 * 1_000_000;
+
+fn step(db: Db<'_>) -> i64 {
+    let [file, database] = STEPS;
+    if db.is_file() { file } else { database }
+}
 
 /// The records that a run removes. Its limits hold whatever the clock says: no record is older than the last one makes it, and no more than a
 /// day's records go.
@@ -72,7 +78,7 @@ fn retain_events(packing: &mut Packing, db: Db<'_>, cut: i64, done: &mut Retaine
     db.writing(|db| {
         let sql = "SELECT DISTINCT v.object FROM versions v WHERE v.verb > 4 AND v.number <= ?1
                    AND (SELECT max(number) FROM versions WHERE object = v.object) <= ?1 LIMIT ?2";
-        let objects = ids(db, sql, values![cut, STEP])?;
+        let objects = ids(db, sql, values![cut, step(db)])?;
         let mut newest = 0;
         #[cfg(feature = "postgres")]
         if !db.is_file() {
@@ -150,7 +156,7 @@ pub(crate) fn retain(packing: &mut Packing, db: Db<'_>, plan: &Plan) -> Outcome<
     }
     let cut = db.writing(|db| {
         let next = "SELECT number FROM versions WHERE number > ?1 AND number <= ?2 ORDER BY number LIMIT 1 OFFSET ?3";
-        let next = db.first(next, values![before, goal, STEP - 1], |row| row.get::<i64>(0))?;
+        let next = db.first(next, values![before, goal, step(db) - 1], |row| row.get::<i64>(0))?;
         let cut = next.unwrap_or(goal);
         // The letter says nothing without its record.
         db.run("DELETE FROM dead_letters WHERE number <= ?1", values![cut])?;
@@ -160,7 +166,7 @@ pub(crate) fn retain(packing: &mut Packing, db: Db<'_>, plan: &Plan) -> Outcome<
         let sql = "SELECT object FROM versions WHERE number > ?1 AND number <= ?2
                    UNION SELECT id FROM objects WHERE ended > ?1 AND ended <= ?2";
         let objects = ids(db, sql, values![before, cut])?;
-        remove(packing, db, &objects, cut, &mut done)?;
+        remove(packing, db, &objects, (before, cut), &mut done)?;
         stories::forget(db, cut)?;
         db.run("UPDATE meta SET value = ?1 WHERE name = 'complete_after'", values![cut])?;
         Ok(cut)
@@ -200,10 +206,16 @@ fn lose(db: Db<'_>, cut: i64) -> Outcome<Vec<Lost>> {
     Ok(lost)
 }
 
-fn remove(packing: &mut Packing, db: Db<'_>, objects: &[i64], cut: i64, done: &mut Retained) -> Outcome<()> {
+fn remove(
+    packing: &mut Packing,
+    db: Db<'_>,
+    objects: &[i64],
+    (before, cut): (i64, i64),
+    done: &mut Retained,
+) -> Outcome<()> {
     #[cfg(feature = "postgres")]
     if !db.is_file() {
-        return days::remove(packing, db, objects, cut, done);
+        return days::remove(packing, db, objects, (before, cut), done);
     }
     for object in objects {
         let ended = "SELECT ended FROM objects WHERE id = ?1";
@@ -258,7 +270,7 @@ impl Rebase {
 
 fn remove_version(packing: &mut Packing, db: Db<'_>, number: i64) -> Outcome<()> {
     let details = read::details(&mut packing.codec, db, number)?;
-    let details = detail::read(&details, number)?;
+    let details = detail::read_words(&details, number)?;
     for manager in details.managers.iter() {
         if let Some(id) = names::find(db, Table::Managers, &manager.manager)? {
             let sql = "DELETE FROM version_managers WHERE manager = ?1 AND number = ?2";

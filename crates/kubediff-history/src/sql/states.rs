@@ -230,7 +230,9 @@ fn of_objects(
     let mut found = Vec::with_capacity(ids.len());
     for object in ids {
         let Some((number, has_noise)) = numbers.get(object) else { continue };
-        let (Some(head), Some(mut body)) = (heads.remove(number), bodies.remove(number)) else { continue };
+        let (Some(head), Some((mut body, _))) = (heads.remove(number), bodies.remove(number)) else {
+            continue;
+        };
         if matches!(wanted, Wanted::Existed(_)) && head.is_deletion() {
             continue;
         }

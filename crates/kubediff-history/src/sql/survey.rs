@@ -135,10 +135,10 @@ fn counted(db: Db<'_>, filter: &Filter) -> Outcome<Part> {
             return Ok(Part::new(found, Some(beyond)));
         }
         let numbers;
-        (numbers, after) = leads.next(db, Order::NewestFirst, beyond, &span)?;
+        (numbers, after) = leads.next(db, Order::NewestFirst, beyond, &span, MOST)?;
         looked += i64::try_from(numbers.len()).unwrap_or(LOOKED);
         let mut conditions = conditions.clone();
-        conditions.one_of("v.number", &numbers);
+        conditions.numbered(db, &numbers);
         select(db, &conditions, &mut found)?;
     }
     Ok(Part::new(found, None))

@@ -198,6 +198,9 @@ impl Model {
         };
         let mut found: Vec<Record> = self.rows().filter(is_wanted).filter_map(Row::record).collect();
         for record in &mut found {
+            if let (Record::Change(change), true) = (&mut *record, filter.in_words) {
+                change.diff = Value::Null;
+            }
             let is_last =
                 |it: &&Incarnation| it.rows.last().is_some_and(|row| row.number == record.number().0);
             let state = self.objects.values().find(is_last).and_then(|it| it.state.as_ref());

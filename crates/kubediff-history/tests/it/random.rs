@@ -288,6 +288,7 @@ impl Play {
                     .filter_map(|_| pick(&mut self.random, &["spec", "spec.replicas", "status", "none"]))
                     .collect(),
                 events: self.random.bool(),
+                in_words: self.random.bool(),
                 verbs: if self.random.u8(..4) == 0 { vec![Verb::Deleted, Verb::Added] } else { Vec::new() },
             };
             let limit = self.random.usize(1..60);

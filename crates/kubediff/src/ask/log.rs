@@ -29,6 +29,8 @@ pub(crate) struct Question {
     pub(crate) path: Option<PathPattern>,
     pub(crate) verbs: Vec<Verb>,
     pub(crate) events: bool,
+    /// Whether the differences of changes are not shown.
+    pub(crate) in_words: bool,
 }
 
 impl Question {
@@ -47,6 +49,8 @@ impl Question {
             },
             verbs: self.verbs.clone(),
             events: self.events || self.target.is_of_events(),
+            // A change above the path is judged by its differences.
+            in_words: self.in_words && self.path.is_none(),
         })
     }
 }
@@ -251,7 +255,7 @@ impl Walk {
     }
 
     /// Reads the next records.
-    fn look(&mut self, reader: &mut Reader, stories: Option<&Stories>) -> Result<(), AskError> {
+    pub(crate) fn look(&mut self, reader: &mut Reader, stories: Option<&Stories>) -> Result<(), AskError> {
         if let Some((_, first)) = self.bound {
             let last = reader.last()?.map_or(0, |(last, _)| last.0);
             let after = self.page.after.unwrap_or(Number(last + 1));

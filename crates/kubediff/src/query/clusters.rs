@@ -1,7 +1,7 @@
 //! `kubediff clusters`.
 
 use jiff::{SignedDuration, Timestamp, Zoned};
-use kubediff_history::{Overview, Reader};
+use kubediff_history::{Overview, Reader, ask_all};
 use serde::Serialize;
 
 use super::args::{BlameFormat, ClustersArgs};
@@ -25,8 +25,9 @@ pub(super) fn run(args: &ClustersArgs, now: &Zoned) -> Result<(), QueryError> {
     let mut table = Table::default();
     table.row(["CLUSTER", "UID", "LEADER", "LAST RECORD", "WATCHED UNTIL", "LAST HOUR", "OBJECTS", "SIZE"]);
     let since = now.timestamp() - RECENT;
-    for mut reader in readers {
-        let found = reader.overview(since)?;
+    let mut found: Vec<_> = readers.into_iter().map(|reader| (reader, None)).collect();
+    ask_all(&mut found, |(reader, found)| reader.overview(since).map(|overview| *found = Some(overview)))?;
+    for found in found.into_iter().filter_map(|(_, found)| found) {
         match args.output {
             BlameFormat::Json => output.json(&Row::of(&found))?,
             BlameFormat::Text => table.row(cells(&found, now)),

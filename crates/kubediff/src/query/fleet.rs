@@ -1,6 +1,6 @@
 //! The clusters that a question is about: one, or several of a database.
 
-use kubediff_history::{Location, Reader, Standing};
+use kubediff_history::{Error, Location, Reader, Standing, ask_all};
 
 use super::args::SourceArgs;
 use super::error::QueryError;
@@ -52,11 +52,13 @@ impl Fleet {
     }
 
     fn of(readers: Vec<Reader>, is_several: bool) -> Result<Self, QueryError> {
-        let member = |mut reader: Reader| -> Result<_, QueryError> {
-            let (cluster, standing) = (reader.cluster()?.shown().to_owned(), reader.standing()?);
-            Ok(Member { cluster, reader, standing })
+        let member = |mut reader: Reader| -> Result<_, Error> {
+            let cluster = reader.cluster()?.shown().to_owned();
+            Ok(Member { cluster, reader, standing: Standing::default() })
         };
-        Ok(Self { members: readers.into_iter().map(member).collect::<Result<_, _>>()?, is_several })
+        let mut members: Vec<Member> = readers.into_iter().map(member).collect::<Result<_, _>>()?;
+        ask_all(&mut members, |it| it.reader.standing().map(|standing| it.standing = standing))?;
+        Ok(Self { members, is_several })
     }
 
     /// What `words` mean in each of them, in this namespace or in all. One that does not know a kind has nothing of it, unless none does.

@@ -1,7 +1,7 @@
 //! `kubediff log`.
 
 use jiff::Zoned;
-use kubediff_history::{ChangeRecord, Number, Order, Reader, Record, Verb};
+use kubediff_history::{ChangeRecord, Number, Order, Reader, Record, Verb, ask_all};
 use serde::Serialize;
 
 use super::args::{Fold, Format, LogArgs, Sort};
@@ -50,6 +50,7 @@ pub(super) fn run(args: &LogArgs, now: &Zoned) -> Result<(), QueryError> {
             path: path.clone(),
             verbs: args.change.iter().map(|sort| verb(*sort)).collect(),
             events: args.events,
+            in_words: format == Format::Oneline,
         };
         let walk = Walk::new(&mut reader, &question, order, first)?.growing(most);
         let has_all = walk.filter().gaps;
@@ -67,6 +68,12 @@ pub(super) fn run(args: &LogArgs, now: &Zoned) -> Result<(), QueryError> {
         let newest = standing.last.map(|(_, at)| at);
         logs.push((merge::Log { cluster, reader, walk, stories }, newest));
         standings.push((standing, target));
+    }
+    if is_several && limit == usize::MAX {
+        // All of them will be read.
+        ask_all(&mut logs, |(merge::Log { reader, walk, stories, .. }, _)| {
+            walk.look(reader, stories.as_ref())
+        })?;
     }
     let names = logs.iter().map(|(log, _)| width(&log.cluster)).max().filter(|_| is_several);
     output.indent(names.map_or(0, |names| names + 2));

@@ -36,6 +36,7 @@ pub(super) fn question(params: &Params, reader: &mut Reader, now: &Zoned) -> Res
             .transpose()?,
         verbs: verbs(params.text("change"))?,
         events: params.flag("events", false)?,
+        in_words: false,
     })
 }
 

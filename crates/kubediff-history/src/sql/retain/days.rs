@@ -11,54 +11,64 @@ use crate::sql::db::{Db, Value, values};
 use crate::sql::fault::Outcome;
 use crate::sql::packing::{Packing, ROW};
 
-/// Removes the versions of these objects up to a number, but for the last one of each that exists then.
+/// A version that is old.
+struct Old {
+    number: i64,
+    day: i64,
+    kind: i64,
+    is_event: bool,
+    bytes: i64,
+}
+
+/// Removes the versions of these objects after a number up to another one, but for the last one of each that exists then.
 pub(super) fn remove(
     packing: &mut Packing,
     db: Db<'_>,
     objects: &[i64],
-    cut: i64,
+    (before, cut): (i64, i64),
     done: &mut Retained,
 ) -> Outcome<()> {
     let list = in_list(objects);
     let gone = ids(db, &format!("SELECT id FROM objects WHERE id{list} AND ended <= ?1"), values![cut])?;
     let is_gone: BTreeSet<i64> = gone.iter().copied().collect();
+    // Rows that show nothing any more may be many times as many.
+    let row = "SELECT object, number, (day - '1970-01-01'::date)::bigint, kind, verb, length(detail) + length(frame) FROM versions WHERE";
     let sql = format!(
-        "SELECT object, number, (day - '1970-01-01'::date)::bigint, kind FROM versions WHERE object{list} AND number <= ?1 ORDER BY number"
+        "{row} object{list} AND day = '1970-01-01' UNION ALL {row} number > ?1 AND number <= ?2 ORDER BY number"
     );
     // The last version of that time is the state in which everything after it begins.
-    let (mut first_kept, mut old) = (BTreeMap::<i64, (i64, i64, i64)>::new(), Vec::new());
-    db.each(&sql, values![cut], |row| {
-        let (object, number) = (row.get(0)?, row.get(1)?);
+    let (mut first_kept, mut old) = (BTreeMap::<i64, Old>::new(), Vec::new());
+    db.each(&sql, values![before, cut], |row| {
+        let object = row.get(0)?;
+        let (is_event, bytes) = (row.get::<i64>(4)? > 4, row.get(5)?);
+        let found = Old { number: row.get(1)?, day: row.get(2)?, kind: row.get(3)?, is_event, bytes };
         if is_gone.contains(&object) {
-            old.push(number);
-        } else if let Some((before, ..)) = first_kept.insert(object, (number, row.get(2)?, row.get(3)?)) {
-            old.push(before);
+            old.push(found);
+        } else {
+            old.extend(first_kept.insert(object, found));
         }
         Ok(ControlFlow::Continue(()))
     })?;
     let integers = |numbers: Vec<i64>| Value::Integers(numbers.into_iter().map(Some).collect());
     let first = "UPDATE objects SET first = kept.first FROM unnest(?1, ?2) AS kept (id, first) WHERE objects.id = kept.id";
-    let firsts = first_kept.values().map(|(number, ..)| *number).collect();
+    let firsts = first_kept.values().map(|it| it.number).collect();
     db.run(first, &[integers(first_kept.keys().copied().collect()), integers(firsts)])?;
     // A version that outlives its day already is a full one.
-    first_kept.retain(|_, (_, day, _)| *day != 0);
-    let outlive: Vec<i64> = first_kept.values().map(|(number, ..)| *number).collect();
+    first_kept.retain(|_, it| it.day != 0);
+    let outlive: Vec<i64> = first_kept.values().map(|it| it.number).collect();
     let mut bodies = packing.codec.bodies(db, &outlive)?;
 
     done.versions += old.len() as u64;
-    let old = in_list(&old);
-    for (name, of) in [("bytes", ""), ("event_bytes", " AND verb > 4")] {
-        let bytes = format!(
-            "SELECT coalesce(sum(length(detail) + length(frame) + {ROW}), 0)::bigint FROM versions WHERE number{old}{of}"
-        );
-        forget_bytes(db, name, db.one(&bytes, &[])?)?;
-    }
-    db.run(&format!("DELETE FROM versions WHERE number{old} AND day = '1970-01-01'"), &[])?;
+    let bytes = |of: &dyn Fn(&&Old) -> bool| old.iter().filter(of).map(|it| it.bytes + ROW as i64).sum();
+    forget_bytes(db, "bytes", bytes(&|_| true))?;
+    forget_bytes(db, "event_bytes", bytes(&|it| it.is_event))?;
+    let kept: Vec<i64> = old.iter().filter(|it| it.day == 0).map(|it| it.number).collect();
+    db.run(&format!("DELETE FROM versions WHERE number{} AND day = '1970-01-01'", in_list(&kept)), &[])?;
     db.run(&format!("DELETE FROM objects WHERE id{}", in_list(&gone)), &[])?;
 
     let (mut numbers, mut dictionaries, mut frames) = (Vec::new(), Vec::new(), Vec::new());
-    for (number, _, kind) in first_kept.into_values() {
-        let Some(body) = bodies.remove(&number) else { continue };
+    for Old { number, kind, .. } in first_kept.into_values() {
+        let Some((body, _)) = bodies.remove(&number) else { continue };
         let (_, packed) = packing.full(db, kind, &body)?;
         numbers.push(number);
         dictionaries.push(packed.dictionary);

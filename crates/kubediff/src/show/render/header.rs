@@ -52,7 +52,7 @@ pub(super) fn line(renderer: &Renderer, change: &Change, columns: Option<usize>)
 
 /// The change in a few words.
 pub(super) fn summary(change: &Change) -> String {
-    match (change.verb, change.diff.is_empty()) {
+    match (change.verb, change.paths.is_empty()) {
         (Verb::Updated, true) => "changed, and changed back".to_owned(),
         _ => change.summary.clone(),
     }
