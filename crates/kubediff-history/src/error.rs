@@ -152,7 +152,7 @@ pub enum Error {
     },
     /// The database refuses this login.
     #[error(
-        "the history {place} refuses this login; look at its password, and at its roles (`GRANT kubediff_writer TO ...`)"
+        "the history {place} refuses this login; look at its password, at the name of the database, and at its role: kubediff_writer for a daemon, kubediff_reader for questions"
     )]
     Denied {
         /// The history.

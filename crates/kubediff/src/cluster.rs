@@ -60,6 +60,14 @@ pub enum NoCluster {
     /// The files together are unusable.
     #[error("the kubeconfig cannot be used")]
     Kubeconfig(#[source] Box<KubeconfigError>),
+    /// The kubeconfig has no context of this name.
+    #[error("the kubeconfig has no context `{name}`{instead}")]
+    NoContext {
+        /// The name.
+        name: String,
+        /// Those that it has.
+        instead: String,
+    },
     /// The kubeconfig has no user of this name.
     #[error("the kubeconfig has no user `{0}`")]
     NoUser(String),
@@ -152,6 +160,13 @@ async fn with_overrides(mut kubeconfig: Kubeconfig, args: &ClusterArgs) -> Resul
         && !kubeconfig.auth_infos.iter().any(|known| known.name == *user)
     {
         return Err(NoCluster::NoUser(user.clone()));
+    }
+    if let Some(name) = &args.context
+        && !kubeconfig.contexts.iter().any(|known| known.name == *name)
+    {
+        let known: Vec<&str> = kubeconfig.contexts.iter().map(|known| &*known.name).collect();
+        let instead = crate::text::alike::instead(name, &known);
+        return Err(NoCluster::NoContext { name: name.clone(), instead });
     }
     let mut options = KubeConfigOptions {
         context: args.context.clone(),

@@ -84,8 +84,8 @@ pub struct Config {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cluster: Option<String>,
     /// Several clusters for this process, by contexts of the kubeconfig. Default: one, as the command line says.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub clusters: Vec<Member>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clusters: Option<Vec<Member>>,
     /// The objects to watch.
     pub watch: Watch,
     /// Where the history is, and how much of it is kept.
@@ -121,7 +121,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             cluster: None,
-            clusters: Vec::new(),
+            clusters: None,
             watch: Watch::default(),
             history: HistorySettings::default(),
             noise: NoiseSettings::default(),

@@ -159,16 +159,28 @@ pub async fn run(args: &ServeArgs) -> Result<(), ServeError> {
     let given = &args.cluster;
     let of_one = [("context", &given.context), ("cluster", &given.cluster), ("server", &given.server)];
     let of_one = of_one.into_iter().chain([("user", &given.user), ("token", &given.token)]);
-    let mut of_one = of_one.filter(|(_, value)| value.is_some() && !loaded.config.clusters.is_empty());
+    let mut of_one = of_one.filter(|(_, value)| value.is_some() && loaded.config.clusters.is_some());
     if let Some((option, _)) = of_one.next() {
         return Err(ServeError::OneCluster(option));
     }
+    open_more_files();
     let signals = crate::signals::Signals::listen().map_err(WatchError::Signals)?;
     let control = Control::new(signals, &args.config, &loaded);
     let endpoint = Endpoint::open(&loaded, loaded.names()).await?;
     members::run(args, loaded, &endpoint, control).await?;
     endpoint.close().await;
     Ok(())
+}
+
+/// Raises the limit of open files as far as this process may: each watch of a server without HTTP/2 is a connection.
+fn open_more_files() {
+    #[cfg(unix)]
+    {
+        use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+        let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+        // Where it is refused, the limit stays, and errors say so.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+    }
 }
 
 /// Keeps the history of a cluster until somebody asks for the end. What it takes from the configuration last is in `loaded`.

@@ -1,6 +1,7 @@
 //! A connection to PostgreSQL for threads that wait. A thread of its own drives it, so that any thread may ask, one in a runtime too.
 
 use std::collections::HashMap;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
@@ -8,6 +9,7 @@ use std::time::Duration;
 
 use futures_util::future::{join, join_all};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::time::timeout;
 use tokio_postgres::config::SslMode;
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 use tokio_postgres::{Client, Config, NoTls, Row};
@@ -15,6 +17,9 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::sql::db::{Statement, Value};
 use crate::sql::fault::{Fault, Outcome};
+
+/// A server that says nothing for so long is asked whether it lives.
+const SILENT: Duration = Duration::from_secs(10);
 
 /// The result of a statement: its rows, and how many it changed.
 #[derive(Default)]
@@ -47,7 +52,6 @@ impl Link {
     pub(crate) fn connect(config: Config, tls: Option<Arc<rustls::ClientConfig>>) -> Outcome<Self> {
         let (commands, receiver) = unbounded_channel();
         let (connected, result) = sync_channel(1);
-        let failed = |_| Fault::damaged("the connection's thread has ended");
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| Fault::Io(error.into()))?;
         let drive = move || runtime.block_on(drive(config, tls, receiver, connected));
@@ -55,7 +59,7 @@ impl Link {
             .name("postgres".to_owned())
             .spawn(drive)
             .map_err(|error| Fault::Io(error.into()))?;
-        result.recv().map_err(failed)??;
+        result.recv().map_err(|_| Fault::Closed)??;
         Ok(Self { commands })
     }
 
@@ -106,14 +110,16 @@ async fn drive(
     mut commands: UnboundedReceiver<Command>,
     connected: SyncSender<Answer<()>>,
 ) {
-    let mut client = match connect(config, tls).await {
+    // Who asked for it waits, and is told that the connection has ended when `connected` does.
+    let Ok(client) = timeout(SILENT, connect(config.clone(), tls.clone())).await else { return };
+    let mut client = match client {
         Ok(client) => Prepared::new(client),
         Err(error) => {
-            // Who asked for it waits.
             let _ = connected.send(Err(error));
             return;
         }
     };
+    let lives = || lives(&config, &tls);
     let _ = connected.send(Ok(()));
     let mut repeat: Option<(tokio::time::Interval, String)> = None;
     let mut first: Option<String> = None;
@@ -127,8 +133,10 @@ async fn drive(
         let command = tokio::select! {
             command = commands.recv() => command,
             () = tick => {
-                if let Some((_, sql)) = &repeat {
-                    let _ = client.client.batch_execute(sql).await;
+                if let Some((_, sql)) = &repeat
+                    && answered(client.client.batch_execute(sql), lives).await.is_none()
+                {
+                    return;
                 }
                 continue;
             }
@@ -136,15 +144,42 @@ async fn drive(
         match command {
             None => return,
             Some(Command::Run(statements, reply)) => {
-                let _ = reply.send(client.run(first.take(), &statements).await);
+                let Some(done) = answered(client.run(first.take(), &statements), lives).await else { return };
+                let _ = reply.send(done);
             }
             Some(Command::First(sql)) => first = Some(sql),
             Some(Command::Batch(sql, reply)) => {
                 let sql = first.take().map_or(sql.clone(), |first| format!("{first}; {sql}"));
-                let _ = reply.send(client.client.batch_execute(&sql).await);
+                let Some(done) = answered(client.client.batch_execute(&sql), lives).await else { return };
+                let _ = reply.send(done);
             }
             Some(Command::Repeat(every, sql)) => repeat = Some((tokio::time::interval(every), sql)),
         }
+    }
+}
+
+/// The answer, however long it takes a server that lives; `None` from one that does not.
+async fn answered<T, L: Future<Output = bool>>(
+    answer: impl Future<Output = T>,
+    lives: impl Fn() -> L,
+) -> Option<T> {
+    let mut answer = pin!(answer);
+    loop {
+        if let Ok(answer) = timeout(SILENT, &mut answer).await {
+            return Some(answer);
+        }
+        if !lives().await {
+            return None;
+        }
+    }
+}
+
+/// Whether the server answers another connection, be it by a refusal: a machine that stands still acknowledges packets, and nothing else.
+async fn lives(config: &Config, tls: &Option<Arc<rustls::ClientConfig>>) -> bool {
+    match timeout(SILENT, connect(config.clone(), tls.clone())).await {
+        Ok(Ok(_)) => true,
+        Ok(Err(error)) => error.code().is_some(),
+        Err(_) => false,
     }
 }
 

@@ -34,6 +34,8 @@ pub(crate) struct Session {
     deadline: Cell<Option<Instant>>,
     /// Where other sessions have the same connection: a transaction holds it.
     turn: Option<Arc<Mutex<()>>>,
+    /// Whether there may be contents that no version has any more. A process before this one may have left some.
+    unshared: Cell<bool>,
 }
 
 /// A log of a database.
@@ -56,13 +58,15 @@ impl Session {
     pub(crate) fn of(link: Link, log: Log) -> Outcome<Self> {
         link.batch(format!("SET kubediff.log = {}", log.log))?;
         let Log { log, id, cluster } = log;
-        Ok(Self { link, log, id, cluster, token: None, deadline: Cell::new(None), turn: None })
+        let (deadline, unshared) = (Cell::new(None), Cell::new(true));
+        Ok(Self { link, log, id, cluster, token: None, deadline, turn: None, unshared })
     }
 
     /// Reads one log over a connection that other sessions have, too.
     pub(crate) fn among(link: &Link, turn: &Arc<Mutex<()>>, Log { log, id, cluster }: Log) -> Self {
         let (link, turn) = (link.clone(), Some(turn.clone()));
-        Self { link, log, id, cluster, token: None, deadline: Cell::new(None), turn }
+        let (deadline, unshared) = (Cell::new(None), Cell::new(true));
+        Self { link, log, id, cluster, token: None, deadline, turn, unshared }
     }
 
     /// The same over another connection.
@@ -198,10 +202,20 @@ impl Database for Session {
         Db(self).all("SELECT drop_days()", &[], |_| Ok(())).map(drop)
     }
 
+    fn unshares(&self) {
+        self.unshared.set(true);
+    }
+
     fn end_scrub(&self) -> Outcome<bool> {
-        // Versions that were masked share nothing any more.
-        let sql = "DELETE FROM contents c WHERE NOT EXISTS (SELECT 1 FROM versions v WHERE v.day = c.day AND v.content = c.id)";
-        Db(self).writing(|db| db.run(sql, &[]))?;
+        // It reads the whole log.
+        if self.unshared.get() {
+            let sql = "DELETE FROM contents c WHERE NOT EXISTS (SELECT 1 FROM versions v WHERE v.day = c.day AND v.content = c.id)";
+            Db(self).writing(|db| {
+                db.run("SELECT set_config(name, 'on', true) FROM unnest(ARRAY['enable_hashjoin', 'enable_seqscan']) name", &[])?;
+                db.run(sql, &[])
+            })?;
+            self.unshared.set(false);
+        }
         Ok(true)
     }
 

@@ -53,6 +53,9 @@ pub(crate) trait Database {
     /// Gives back the room of what retention has removed, as far as that is free.
     fn reclaim(&self) -> Outcome<()>;
 
+    /// Versions are masked: what they shared with others may belong to none from now on.
+    fn unshares(&self);
+
     /// Ends a scrub. Returns whether nothing of what was masked is left beside the tables.
     fn end_scrub(&self) -> Outcome<bool>;
 

@@ -71,6 +71,7 @@ fn versions(packing: &mut Packing, db: Db<'_>, scrub: &mut Scrub, mask: &dyn Mas
     }
     if !found.is_empty() {
         packing.codec.forget_samples();
+        db.unshares();
     }
     scrub.masked += db.writing(|db| {
         let masked = found.len() as u64;

@@ -5,7 +5,6 @@ use std::ops::RangeInclusive;
 
 use super::db::{Db, Row, values};
 use super::fault::{Fault, Outcome};
-use super::names::{self, Table};
 use super::states;
 use super::times::meta;
 use super::values::{id, number};
@@ -104,16 +103,14 @@ pub(crate) fn lineage(
     namespace: Option<&str>,
     by: Number,
 ) -> Outcome<(Vec<ObjectId>, Option<String>)> {
-    let mut within = match namespace {
-        Some(name) => names::find(db, Table::Namespaces, name)?.unwrap_or_default(),
-        None => 0,
-    };
+    // The number of the namespace, once it is known.
+    let mut within: Option<i64> = None;
     let (mut found, mut next) = (Vec::new(), Some(uid.to_owned()));
     while let Some(uid) = next.filter(|_| found.len() < HEIGHT) {
         let sql = "SELECT o.namespace, n.name, o.name, o.owner, k.api_group, k.version, k.kind, k.plural FROM objects o
                    CROSS JOIN kinds k ON k.id = (SELECT id FROM kinds WHERE family = o.family ORDER BY id DESC LIMIT 1)
-                   LEFT JOIN namespaces n ON n.id = o.namespace WHERE o.uid = ?1 AND o.namespace IN (0, ?2) AND o.first <= ?3 LIMIT 1";
-        let row = db.first(sql, values![&uid, within, id(by)], |row| {
+                   LEFT JOIN namespaces n ON n.id = o.namespace WHERE o.uid = ?1 AND o.namespace IN (0, coalesce(?2, (SELECT id FROM namespaces WHERE name = ?4))) AND o.first <= ?3 LIMIT 1";
+        let row = db.first(sql, values![&uid, within, id(by), namespace], |row| {
             let gvk = Gvk { group: row.get(4)?, version: row.get(5)?, kind: row.get(6)? };
             let object = ObjectId {
                 gvk,
@@ -125,7 +122,7 @@ pub(crate) fn lineage(
             Ok((row.get::<i64>(0)?, object, row.get(3)?))
         })?;
         let Some((namespace, object, owner)) = row else { return Ok((found, Some(uid))) };
-        (within, next) = (namespace, owner);
+        (within, next) = (Some(namespace), owner);
         found.push(object);
     }
     Ok((found, None))

@@ -85,6 +85,9 @@ impl Database for Connection {
         Ok(())
     }
 
+    /// Versions count what they share.
+    fn unshares(&self) {}
+
     fn end_scrub(&self) -> Outcome<bool> {
         Ok(Db(self).one::<i64>("PRAGMA wal_checkpoint(truncate)", &[])? == 0)
     }

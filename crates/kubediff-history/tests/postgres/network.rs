@@ -1,5 +1,6 @@
 //! Issue 22, networks: a slow one costs a commit one round trip, and a standby has what was acknowledged.
 
+use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -76,4 +77,26 @@ fn a_standby_that_becomes_the_server_has_what_was_acknowledged() {
     standby.promote().unwrap();
     insist(&mut history, &batch(next..=next + 30));
     is_whole(&mut history.reader().unwrap(), next + 30, &format!("seed {seed}"));
+}
+
+#[test]
+fn a_server_that_stands_still_is_given_up_and_the_batch_is_stored_once() {
+    let server = Server::start(Durability::None).unwrap();
+    let name = database(&server);
+    let location = address(&server.address(&name));
+    let mut history = History::at(&location, &cluster(), &settings("a")).unwrap();
+    history.commit(&batch(1..=20)).unwrap();
+    let backends = server.sql(&name, "SELECT pid FROM pg_stat_activity").unwrap();
+    let processes: Vec<String> =
+        backends.lines().map(str::to_owned).chain([server.pid().unwrap().to_string()]).collect();
+    // One of them has ended since.
+    let signal = |name: &str| drop(Command::new("kill").arg(name).args(&processes).output().unwrap());
+    signal("-STOP");
+    let begun = Instant::now();
+    let refused = history.commit(&batch(21..=30)).unwrap_err();
+    println!("given up after {:?}", begun.elapsed());
+    signal("-CONT");
+    assert!(refused.is_passing(), "{refused:?}");
+    insist(&mut history, &batch(21..=40));
+    is_whole(&mut history.reader().unwrap(), 40, "after a standstill");
 }

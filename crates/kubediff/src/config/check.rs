@@ -103,6 +103,12 @@ impl Checks<'_> {
     fn config(&mut self, config: &Config) {
         let root = FieldPath::default();
         self.clusters(config);
+        let is_odd = |name: &String| name.contains(',') || name.trim() != *name || name.is_empty();
+        if config.cluster.as_ref().is_some_and(is_odd) {
+            let message =
+                "expected a name without commas, and without spaces around it: `--cluster A,B` names two";
+            self.wrong(&root.field("cluster"), message);
+        }
         let watch = root.field("watch");
         self.resources(&watch.field("resources"), &config.watch.resources, |field| field);
         self.namespaces(&watch.field("namespaces"), &config.watch.namespaces);

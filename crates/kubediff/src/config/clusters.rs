@@ -39,7 +39,7 @@ impl Member {
     /// The configuration of a daemon for this cluster alone. All clusters have one key: equal values have equal hashes.
     fn config(&self, all: &Config) -> Config {
         let mut config = all.clone();
-        config.clusters.clear();
+        config.clusters = None;
         config.cluster = Some(self.name().to_owned());
         config.key_file = Some(all.key_file());
         config.history.path = self.file(&all.history.path);
@@ -55,44 +55,38 @@ impl Member {
 impl Config {
     /// The configuration of each of `clusters`.
     pub(super) fn of_members(&self) -> Vec<Self> {
-        self.clusters.iter().map(|member| member.config(self)).collect()
+        self.clusters.iter().flatten().map(|member| member.config(self)).collect()
     }
 }
 
 impl Loaded {
     /// The configuration of each cluster, with its context: of the only one, without a context, where there are no `clusters`.
     pub(crate) fn members(&self) -> Vec<(Option<String>, Self)> {
-        if self.config.clusters.is_empty() {
-            return vec![(None, self.clone())];
-        }
-        let contexts = self.config.clusters.iter().map(|member| Some(member.context.clone()));
+        let Some(clusters) = &self.config.clusters else { return vec![(None, self.clone())] };
+        let contexts = clusters.iter().map(|member| Some(member.context.clone()));
         let alone = |config| Self { config, ..self.clone() };
         contexts.zip(self.config.of_members().into_iter().map(alone)).collect()
     }
 
     /// The names of `clusters`; `None` for the only one where there are none.
     pub(crate) fn names(&self) -> Vec<Option<String>> {
-        match self.config.clusters.as_slice() {
-            [] => vec![None],
-            members => members.iter().map(|member| Some(member.name().to_owned())).collect(),
+        match &self.config.clusters {
+            None => vec![None],
+            Some(members) => members.iter().map(|member| Some(member.name().to_owned())).collect(),
         }
     }
 }
 
 impl Checks<'_> {
     pub(super) fn clusters(&mut self, config: &Config) {
-        if config.clusters.is_empty() {
-            return;
-        }
         let root = FieldPath::default();
+        let Some(clusters) = &config.clusters else { return };
         let all = root.field("clusters");
-        if config.clusters.len() > MOST {
-            self.wrong(
-                &all,
-                format!(
-                    "expected at most {MOST}: a larger fleet has a daemon in each cluster, and one database"
-                ),
+        if !(1..=MOST).contains(&clusters.len()) {
+            let message = format!(
+                "expected 1 to {MOST} clusters: a larger fleet has a daemon in each cluster, and one database"
             );
+            self.wrong(&all, message);
         }
         if config.cluster.is_some() {
             self.wrong(&root.field("cluster"), "each of `clusters` has a name of its own: leave this out");
@@ -100,9 +94,9 @@ impl Checks<'_> {
         if config.web.is_some() {
             self.wrong(&root.field("web"), "the page is of one cluster, and there are `clusters`");
         }
-        for (at, member) in config.clusters.iter().enumerate() {
+        for (at, member) in clusters.iter().enumerate() {
             let (field, name) = (all.element(at), member.name());
-            let before = config.clusters.iter().take(at);
+            let before = clusters.iter().take(at);
             let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
             if name.is_empty() || !name.chars().all(is_plain) {
                 let field = if member.name.is_some() { field.field("name") } else { field };

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use crate::config::{Config, Loaded};
+use crate::config::{Config, Loaded, Member};
 use crate::signals::{Request, Signals};
 use crate::text::terminal::say;
 
@@ -44,8 +44,8 @@ struct Observer {
     seen: Content,
     /// The content at the last look: somebody may be writing the files.
     glimpsed: Content,
-    /// The names of the clusters that are followed.
-    clusters: Vec<Option<String>>,
+    /// The clusters that are followed.
+    clusters: Option<Vec<Member>>,
 }
 
 /// The bytes of files; `None` while one cannot be read.
@@ -61,7 +61,7 @@ impl Control {
             seen: content(&files),
             files,
             glimpsed: Vec::new(),
-            clusters: loaded.names(),
+            clusters: loaded.config.clusters.clone(),
         };
         let (asked, news) = watch::channel(Asked::Nothing);
         tokio::spawn(observer.observe(asked.clone()));
@@ -98,8 +98,11 @@ impl Control {
                 Asked::End => return Next::End,
                 Asked::Reload(loaded) if self.cluster.is_none() => return Next::Reload(loaded),
                 Asked::Reload(loaded) => {
-                    let mut members = loaded.members().into_iter().map(|(_, member)| member);
-                    if let Some(own) = members.find(|member| member.config.cluster == self.cluster) {
+                    let mut members = loaded.members().into_iter();
+                    let is_own = |(context, member): &(Option<String>, Loaded)| {
+                        context.is_some() && member.config.cluster == self.cluster
+                    };
+                    if let Some((_, own)) = members.find(is_own) {
                         return Next::Reload(Box::new(own));
                     }
                 }
@@ -148,7 +151,7 @@ impl Observer {
                     self.files = loaded.files();
                     self.seen = content(&self.files);
                     say("the configuration has changed");
-                    if loaded.names() != self.clusters {
+                    if loaded.config.clusters != self.clusters {
                         say("the clusters stay as they are until the next start");
                     }
                     return Asked::Reload(Box::new(loaded));

@@ -145,7 +145,8 @@ fn answer<B>(
             let running = states.iter().filter_map(|state| Some((of(state), running(&state.shown)?.clone())));
             let standing_by =
                 states.iter().filter_map(|state| Some((of(state), standing_by(&state.shown)?.clone())));
-            let text = metrics::text(&running.collect::<Vec<_>>(), &standing_by.collect::<Vec<_>>());
+            let ready = states.iter().map(|state| (of(state), why_not_ready(&state.shown).is_none()));
+            let text = metrics::text(ready, &running.collect::<Vec<_>>(), &standing_by.collect::<Vec<_>>());
             response(StatusCode::OK, metrics::FORMAT.content_type(), text)
         }
         _ => {

@@ -11,7 +11,6 @@ use super::control::{Control, Next};
 use super::endpoint::{Endpoint, Part};
 use super::{ServeError, keep};
 use crate::args::ServeArgs;
-use crate::cluster;
 use crate::config::Loaded;
 use crate::text::terminal::{say, speak_of};
 
@@ -41,7 +40,7 @@ pub(super) async fn run(
     endpoint: &Endpoint,
     mut control: Control,
 ) -> Result<(), ServeError> {
-    if loaded.config.clusters.is_empty() {
+    if loaded.config.clusters.is_none() {
         let mut loaded = loaded;
         return keep(args, &mut loaded, &endpoint.part(0), &mut control).await;
     }
@@ -52,11 +51,6 @@ pub(super) async fn run(
         let name = loaded.config.cluster.clone().unwrap_or_default();
         let mut args = args.clone();
         args.cluster.context = context;
-        // A context that is not there is a mistake, and not a cluster that is away.
-        if let Err(missing) = cluster::find(&args.cluster).await {
-            control.end();
-            return Err(ServeError::Member { cluster: name, source: Box::new(missing.into()) });
-        }
         let (part, control) = (endpoint.part(at), control.of(&name));
         let member = Member { args, loaded, part, control, failed: failed.clone(), count };
         let runtime = {

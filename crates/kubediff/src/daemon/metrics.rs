@@ -41,10 +41,16 @@ impl<T> Of<T> {
 type Named<T> = (Option<String>, Arc<T>);
 
 /// The metrics of the daemon, then those of its informers.
-pub(super) fn text(running: &[Named<Current>], standing_by: &[Named<Waits>]) -> String {
+pub(super) fn text(
+    ready: impl Iterator<Item = (Option<String>, bool)>,
+    running: &[Named<Current>],
+    standing_by: &[Named<Waits>],
+) -> String {
     let mut text = String::new();
     let version = Of::cluster(None, ()).and("version", env!("CARGO_PKG_VERSION"));
     write(&mut text, FORMAT, BUILD, &[version]);
+    let ready = ready.map(|(cluster, is_ready)| Of::cluster(cluster.as_deref(), is_ready));
+    write(&mut text, FORMAT, READY, &ready.collect::<Vec<_>>());
     if !standing_by.is_empty() {
         let shadows =
             standing_by.iter().map(|(cluster, waits)| Of::cluster(cluster.as_deref(), waits.shadow()));
@@ -85,6 +91,14 @@ const BUILD: &[Family<Of<()>>] = &[Family {
     samples: |_| one(1),
 }];
 
+const READY: &[Family<Of<bool>>] = &[Family {
+    name: "kubediff_ready",
+    kind: Kind::Gauge,
+    help: "Whether all that the server allows was listed once, something is watched, and the history can be written, by this process or by the one \
+           that it stands by for.",
+    samples: |ready| one(u64::from(ready.inner)),
+}];
+
 const STANDBY: &[Family<Of<(usize, usize)>>] = &[
     Family {
         name: "kubediff_standby_kept",
@@ -112,15 +126,6 @@ const DAEMON: &[Family<Of<Arc<Current>>>] = &[
             ["listing", "watched", "denied", "lost"]
                 .map(|state| labelled("state", state, count(state)))
                 .into()
-        },
-    },
-    Family {
-        name: "kubediff_ready",
-        kind: Kind::Gauge,
-        help: "Whether all that the server allows was listed once, and something is watched.",
-        samples: |Of { inner: current, .. }| {
-            let has_trouble = current.trouble.borrow().is_some();
-            one(u64::from(!has_trouble && current.standing.borrow().why_not_ready().is_none()))
         },
     },
     Family {

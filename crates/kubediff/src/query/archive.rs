@@ -46,6 +46,10 @@ pub(super) fn run(args: &ArchiveArgs, now: &Zoned) -> Result<(), QueryError> {
             let name = file.display().to_string();
             let name = escape(&name);
             if args.day.is_none() && file.exists() {
+                // Two names may differ by characters that no file name has, or one may be of another cluster now.
+                if Reader::open(&file)?.cluster()?.uid != cluster.uid {
+                    return Err(QueryError::OtherFile(file));
+                }
                 output.text(&format!("{name} is there already\n"))?;
                 continue;
             }
@@ -73,8 +77,9 @@ fn ended(notes: &mut BTreeMap<String, String>, until: Option<Timestamp>) {
 
 /// The file of a day. Names of clusters may have characters that no file name has.
 fn file(folder: &Path, cluster: &Cluster, day: Date) -> PathBuf {
-    let is_plain = |c: char| c.is_alphanumeric() || ".-_".contains(c);
+    let is_plain = |at: usize, c: char| c.is_alphanumeric() || "-_".contains(c) || c == '.' && at > 0;
     let name = cluster.name.as_ref().unwrap_or(&cluster.uid);
-    let name: String = name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
+    let name: String =
+        name.chars().enumerate().map(|(at, c)| if is_plain(at, c) { c } else { '_' }).collect();
     folder.join(format!("{name}-{day}.db"))
 }

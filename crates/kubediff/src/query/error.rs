@@ -56,6 +56,9 @@ pub enum QueryError {
     /// The folder of new files is not there.
     #[error("there is no folder {}; make it, or mount it", .0.display())]
     NoFolder(PathBuf),
+    /// The file of a day is that of another cluster.
+    #[error("{} has a day of another cluster; copy the days of this one into another folder, or name it otherwise", .0.display())]
+    OtherFile(PathBuf),
     /// A cluster is named, and nothing in it.
     #[error(
         "a file needs no cluster; name the daemon to ask with --daemon NAMESPACE/NAME, or leave the cluster out"
@@ -121,6 +124,7 @@ impl QueryError {
             | Self::NoFolder(_)
             | Self::Recording(_)
             | Self::Unsound(_)
+            | Self::OtherFile(_)
             | Self::Elsewhere(_)
             | Self::Output(_) => Exit::Failure,
             Self::Daemon(error) => error.exit(),

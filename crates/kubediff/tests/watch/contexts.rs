@@ -85,6 +85,9 @@ async fn each_cluster_has_its_files_and_none_waits_for_another() {
     let (ready, body) = get(&address, "/readyz").await;
     assert!(ready == StatusCode::OK && body.starts_with("ok; away: ") && !body.contains("prod"), "{body}");
     let (_, metrics) = get(&address, "/metrics").await;
+    let ready =
+        ["prod\"} 1", "staging\"} 1", "away\"} 0"].map(|value| format!("kubediff_ready{{cluster=\"{value}"));
+    assert!(ready.iter().all(|line| metrics.contains(line)), "{metrics}");
     for family in ["kubediff_history_last_record", "kubediff_sink_position", "informer_objects"] {
         assert_eq!(metrics.matches(&format!("# TYPE {family} ")).count(), 1, "{metrics}");
         for cluster in ["prod", "staging"] {
@@ -105,6 +108,18 @@ async fn each_cluster_has_its_files_and_none_waits_for_another() {
     .await;
     shops[1].patch("pay", "2").await;
     until(&["log", "--history", &file("staging.history.db")], "\"1\" -> \"2\"").await;
+    // One for a cluster alone is for the next start: no history moves.
+    std::fs::write(&config, format!("cluster: prod\n{sinks}")).unwrap();
+    daemon.signal("-HUP");
+    let daemon = on_thread(move || {
+        let mut daemon = daemon;
+        daemon.note("the clusters stay as they are until the next start");
+        daemon
+    })
+    .await;
+    shops[0].patch("cart", "2").await;
+    until(&["log", "--history", &file("prod.history.db")], "\"1\" -> \"2\"").await;
+    assert!(!Path::new(&file("history.db")).exists());
     let (_, said, status) = on_thread(move || daemon.end_with("-TERM")).await;
     assert!(status.success(), "{status}: {said:?}");
     for (name, lines) in [("prod.changes.jsonl", "cart"), ("staging.changes.jsonl", "pay")] {
@@ -164,8 +179,10 @@ async fn mistakes_of_all_clusters_end_the_process() {
     let two = "clusters: [{context: prod}, {context: test}]\nlisten: null\nhistory: {path: history.db}\n";
     let (said, code) = run(two, &["--context", "prod"]).await;
     assert!(said.contains("--context is for one cluster") && code == Some(2), "{code:?}: {said}");
-    let (said, code) = run("clusters: [{context: prod}, {context: nowhere}]\nlisten: null\n", &[]).await;
-    assert!(said.contains("nowhere") && code == Some(3), "{code:?}: {said}");
+    let none = "clusters: [{context: nowhere}, {context: prot}]\nlisten: null\nhistory: {path: history.db}\n";
+    let (said, code) = run(none, &[]).await;
+    let alike = "kubediff: prot: the kubeconfig has no context `prot`; did you mean `prod`?";
+    assert!(said.contains(alike) && said.contains("nowhere") && code == Some(3), "{code:?}: {said}");
     for history in ["prod.history.db", "test.history.db"] {
         std::fs::write(folder.path().join(history), "this is no database, and nobody may write over it")
             .unwrap();

@@ -35,7 +35,19 @@ sinks: {s: {jetstream: {servers: ['nats://n:4222'], stream: all}}}
     check(
         &format!("clusters:\n{many}"),
         expect![[r#"
-        kubediff.yaml:2:3: clusters: expected at most 20: a larger fleet has a daemon in each cluster, and one database
+            kubediff.yaml:2:3: clusters: expected 1 to 20 clusters: a larger fleet has a daemon in each cluster, and one database
+        "#]],
+    );
+    check(
+        "clusters: []\n",
+        expect![[r#"
+        kubediff.yaml:1:11: clusters: expected 1 to 20 clusters: a larger fleet has a daemon in each cluster, and one database
+    "#]],
+    );
+    check(
+        "cluster: 'a,b'\n",
+        expect![[r#"
+        kubediff.yaml:1:10: cluster: expected a name without commas, and without spaces around it: `--cluster A,B` names two
     "#]],
     );
     // The file of a sink of one cluster is another file of it.
