@@ -120,7 +120,8 @@ fn grow(bench: &mut Bench<'_>, postgres: &Postgres, fleet: &mut Vec<Member>, to:
     loop {
         let before = cpu(postgres, fleet)?;
         thread::sleep(QUIET);
-        let went_on = cpu(postgres, fleet)? - before;
+        // The time of a process that has ended is rounded down.
+        let went_on = cpu(postgres, fleet)?.saturating_sub(before);
         if went_on < BUSY * u32::try_from(fleet.len()).unwrap_or(u32::MAX) || begin.elapsed() > PATIENCE {
             return Ok(());
         }
