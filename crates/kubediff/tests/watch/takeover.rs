@@ -162,6 +162,15 @@ async fn write(shop: Arc<Shop>, seed: u64, stop: Arc<AtomicBool>) -> Written {
     written
 }
 
+/// Nobody writes any more when this ends, be it by a failure.
+struct Ends(Arc<AtomicBool>);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Each version was recorded once, by a watch, and there is no gap after the first record.
 fn judge(reader: &mut Reader, written: &Written, seed: u64) {
     let mut found = Written::default();
@@ -208,9 +217,10 @@ async fn k11_a_takeover_loses_nothing_and_records_nothing_twice() {
     let shop = Arc::new(Shop::open().await);
     let stop = Arc::new(AtomicBool::new(false));
     let kubeconfig = shop.kubeconfig().to_owned();
-    let begins = stop.clone();
+    let ends = Ends(stop.clone());
     let (run, first) = tokio::sync::oneshot::channel();
     let daemons = tokio::task::spawn_blocking(move || {
+        let ends = ends;
         let place = Place::new();
         let config = place.config("key");
         let mut leader = Daemon::start("a", &kubeconfig, &config);
@@ -262,7 +272,7 @@ async fn k11_a_takeover_loses_nothing_and_records_nothing_twice() {
             };
         }
         standby.until("would list 0 resources again");
-        begins.store(true, Ordering::Relaxed);
+        drop(ends);
         (place, [leader, standby])
     });
     first.await.unwrap();
