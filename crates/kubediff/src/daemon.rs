@@ -341,7 +341,7 @@ async fn serve(
     };
     let remembering = tokio::spawn(memory::run(args.memory_limit, give_up, memory, stop.clone()));
     let (history, took_over, why) = match opened {
-        Ok(history) => (history, false, begins.why.as_str()),
+        Ok(history) => (history, None, begins.why.as_str()),
         Err(kubediff_history::Error::Held { holder, .. }) if location.file().is_none() => {
             let standby = {
                 let (location, identity) = (location.clone(), identity.clone());
@@ -368,8 +368,8 @@ async fn serve(
     let now = Timestamp::now();
     let secrets = profile.secrets.clone();
     let mut recorder = HistoryWriter::new(history.clone(), name.clone(), secrets, follow.within(), now, why)?;
-    if took_over {
-        recorder = recorder.taking_over();
+    if let Some(since) = took_over {
+        recorder = recorder.taking_over(since)?;
     }
 
     let secrets = profile.secrets.clone();
@@ -473,8 +473,8 @@ async fn serve(
     }
 }
 
-/// Stands by until this process has the term, unless there is something else to do. Says whether it goes on where the process before it has
-/// ended, and why something was not watched if something was not.
+/// Stands by until this process has the term, unless there is something else to do. Says since when it has kept what it records, if it goes on where the
+/// process before it has ended, and why something was not watched if something was not.
 async fn stand_by(
     standby: Standby,
     holder: String,
@@ -482,7 +482,7 @@ async fn stand_by(
     follow: &mut Follow,
     endpoint: &Part,
     control: &mut Control,
-) -> Result<Result<(SharedHistory, bool, &'static str), Next>, ServeError> {
+) -> Result<Result<(SharedHistory, Option<Timestamp>, &'static str), Next>, ServeError> {
     let inbox = follow.inbox();
     inbox.stand_by();
     say(&format!("{holder} records this cluster; this process stands by"));
@@ -505,12 +505,13 @@ async fn stand_by(
     let read = move || term::recorded(&mut read.lock().reader()?, &looks);
     let recorded = tokio::task::spawn_blocking(read).await.map_err(ServeError::Ended)??;
     let goes_on = !recorded.is_elsewhere;
-    let (again, went_back) = follow.lead(&recorded).await?;
+    let (again, led) = follow.lead(&recorded).await?;
     say(&match again {
         0 => "this process records from now on".to_owned(),
         _ => format!("this process records from now on; {again} resources are listed again"),
     });
-    Ok(Ok((history, goes_on, term::why_missed(went_back))))
+    let since = goes_on.then(|| led.since.unwrap_or_else(Timestamp::now));
+    Ok(Ok((history, since, term::why_missed(led.went_back))))
 }
 
 /// The server's resources, however long it takes to reach it, unless there is something else to do first.

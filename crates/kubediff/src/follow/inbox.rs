@@ -1,11 +1,10 @@
 //! The inbox: between the informers, which never wait, and the thread that takes it empty, which waits for a reader or a disk.
 
-use std::collections::BTreeSet;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::item::InboxItem;
-use super::shadow::{Recorded, Shadow};
+use super::shadow::{Led, Recorded, Shadow};
 use crate::backlog::Backlog;
 
 /// The number of waiting bytes that are taken without waiting for more.
@@ -82,14 +81,13 @@ impl Inbox {
         self.lock().shadow.as_ref().map_or((0, 0), |shadow| (shadow.len(), shadow.torn()))
     }
 
-    /// From now on this process records, after what the other one has recorded. The targets that go on, while all others are to be listed
-    /// again; and whether the history lacks records that it had.
-    pub(crate) fn lead(&self, recorded: &Recorded) -> (BTreeSet<String>, bool) {
+    /// From now on this process records, after what the other one has recorded. What is to be recorded is taken.
+    pub(crate) fn lead(&self, recorded: &Recorded) -> Led {
         let mut state = self.lock();
-        let led = state.shadow.take().map(|shadow| shadow.lead(recorded)).unwrap_or_default();
-        led.items.into_iter().for_each(|item| state.backlog.push(item));
+        let mut led = state.shadow.take().map(|shadow| shadow.lead(recorded)).unwrap_or_default();
+        led.items.drain(..).for_each(|item| state.backlog.push(item));
         self.arrived.notify_one();
-        (led.whole, led.went_back)
+        led
     }
 
     /// The next entry; waits for it, but not longer than `limit`, if there is one. Blocks the thread.

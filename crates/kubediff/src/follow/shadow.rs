@@ -49,13 +49,15 @@ impl Recorded {
 
 /// What a standby goes on with when it leads.
 #[derive(Default)]
-pub(super) struct Led {
+pub(crate) struct Led {
     /// What is to be recorded now.
     pub(super) items: Vec<InboxItem>,
     /// The targets whose trails are whole. All others are to be listed again.
-    pub(super) whole: BTreeSet<String>,
+    pub(crate) whole: BTreeSet<String>,
     /// Whether the history lacks records that it had while this process stood by.
-    pub(super) went_back: bool,
+    pub(crate) went_back: bool,
+    /// When the first of what is to be recorded was seen.
+    pub(crate) since: Option<Timestamp>,
 }
 
 /// The trails of all watches.
@@ -225,8 +227,9 @@ impl Shadow {
             whole.insert(target);
         }
         changes.sort_unstable_by_key(|(arrival, _)| *arrival);
+        let since = changes.first().map(|(_, raw)| raw.at);
         items.extend(changes.into_iter().map(|(_, raw)| InboxItem::Change(raw)));
-        Led { items, whole, went_back }
+        Led { items, whole, went_back, since }
     }
 
     fn trails(&self) -> impl Iterator<Item = &Trail> {

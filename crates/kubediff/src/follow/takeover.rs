@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::definitions::Definitions;
 use super::error::WatchError;
-use super::shadow::Recorded;
+use super::shadow::{Led, Recorded};
 use super::{Follow, Target};
 
 /// The cause of a gap that has not come to its end, if the process does not see that.
@@ -12,17 +12,17 @@ const LISTED_AGAIN: &str = "another process took over, and had not listed it aga
 
 impl Follow {
     /// Records from now on, after what another process has recorded. A target of which this process has missed something is listed again.
-    /// Returns how many those are, and whether the history lacks records that it had.
+    /// Returns how many those are.
     ///
     /// # Errors
     ///
     /// When an informer cannot be made.
-    pub(crate) async fn lead(&mut self, recorded: &Recorded) -> Result<(usize, bool), WatchError> {
-        let (whole, went_back) = self.inbox.lead(recorded);
+    pub(crate) async fn lead(&mut self, recorded: &Recorded) -> Result<(usize, Led), WatchError> {
+        let led = self.inbox.lead(recorded);
         let is_asked = |target: &&Target| {
             let state = self.targets.get(target);
             // A list that was refused may have been none of this process's.
-            !whole.contains(&target.text())
+            !led.whole.contains(&target.text())
                 && (state.is_some_and(|it| it.is_synced) || !self.denials.has(target))
         };
         let again: Vec<Target> = self.targets.keys().filter(is_asked).cloned().collect();
@@ -45,6 +45,6 @@ impl Follow {
         if again.is_empty() {
             self.tell_resources();
         }
-        Ok((again.len(), went_back))
+        Ok((again.len(), led))
     }
 }

@@ -1,6 +1,7 @@
 //! Writes what is seen into a history.
 
 mod allowance;
+mod gone;
 mod past;
 mod reached;
 mod stored;
@@ -21,6 +22,7 @@ use crate::model::position;
 use crate::text::terminal::say;
 use crate::{Change, Compared, Epoch, Gap, Origin, Profile, Redacted, Secrets, Sighting, Tally, Verb};
 use allowance::Allowance;
+use gone::Gone;
 use past::Past;
 pub(crate) use reached::Reached;
 use stored::Stored;
@@ -79,6 +81,7 @@ pub(crate) struct HistoryWriter {
     why: String,
     /// Whether another process watched until this one recorded: then a gap is only of the targets that this one lists again.
     took_over: bool,
+    gone: Gone,
 }
 
 impl HistoryWriter {
@@ -137,16 +140,22 @@ impl HistoryWriter {
             events: Allowance::new(Instant::now()),
             why: why.to_owned(),
             took_over: false,
+            gone: Gone::default(),
         };
         // A path to hide may be new, and the run before may have been killed before it was done.
         recorder.scrub_since(unscrubbed.unwrap_or(now));
         Ok(recorder)
     }
 
-    /// As a process that stood by until now.
-    pub(crate) fn taking_over(mut self) -> Self {
+    /// As a process that stood by until now, and goes on with what it has seen since this time.
+    ///
+    /// # Errors
+    ///
+    /// When the history cannot be read.
+    pub(crate) fn taking_over(mut self, since: Timestamp) -> Result<Self, Error> {
         self.took_over = true;
-        self
+        self.gone = Gone::since(&mut self.reader, since)?;
+        Ok(self)
     }
 
     /// Whether it is time to commit.
@@ -308,7 +317,8 @@ impl HistoryWriter {
                 }
             }
             Compared::Change(change) => {
-                let Some(object) = change.new.as_ref().or(change.old.as_ref()) else { return };
+                let object = change.new.as_ref().or(change.old.as_ref());
+                let Some(object) = object.filter(|_| !self.gone.has(change)) else { return };
                 match change.to_record() {
                     Ok(record) => {
                         let replaces = change.old.as_deref().filter(|_| change.verb == Verb::Recreated);

@@ -108,6 +108,8 @@ struct Leader {
     firsts: BTreeMap<Place, u64>,
     /// The resources that the process before had lost, and this one had not.
     made_up: BTreeSet<usize>,
+    /// What a list of a process before this one found gone.
+    gone: BTreeSet<Place>,
     reached: Reached,
     /// By watch, what the old rule says.
     last: BTreeMap<String, String>,
@@ -230,6 +232,7 @@ impl World {
             held: VecDeque::new(),
             firsts: BTreeMap::new(),
             made_up: BTreeSet::new(),
+            gone: BTreeSet::new(),
             reached: Reached::default(),
             last: BTreeMap::new(),
             next: self.store.clone(),
@@ -241,8 +244,12 @@ impl World {
     fn take_over(&mut self, which: usize) {
         let Some(mut process) = self.processes[which].take() else { return };
         if process.leads.is_none() && process.follows.iter().any(|followed| followed.lost.is_none()) {
-            process.leads = Some(self.leader());
-            let (whole, _) = process.inbox.lead(&self.store.recorded());
+            let mut leader = self.leader();
+            // As `HistoryWriter::taking_over` does.
+            let is_by_list = |change: &&Change| change.4 && change.2 == 0;
+            leader.gone = self.store.changes.iter().filter(is_by_list).map(|change| change.0).collect();
+            process.leads = Some(leader);
+            let whole = process.inbox.lead(&self.store.recorded()).whole;
             for (resource, name) in RESOURCES.iter().enumerate() {
                 match whole.contains(*name) {
                     true => self.went_on += 1,
@@ -537,7 +544,9 @@ impl Leader {
                 let (is_gone, to) = (raw.now().is_none(), raw.last_version());
                 let from = raw.first_version();
                 self.last.insert(format!("{}@{}", RESOURCES[place.0], NAMESPACES[place.1]), to.to_string());
-                self.next.changes.push(Change(place, from, to, raw.merged, is_gone));
+                if from.is_none() || !self.gone.contains(&place) {
+                    self.next.changes.push(Change(place, from, to, raw.merged, is_gone));
+                }
             }
             InboxItem::First(raw) => {
                 let namespace = NAMESPACES.iter().position(|it| raw.key.namespace() == Some(it)).unwrap();
