@@ -210,13 +210,14 @@ fn remove(
     packing: &mut Packing,
     db: Db<'_>,
     objects: &[i64],
-    (before, cut): (i64, i64),
+    span: (i64, i64),
     done: &mut Retained,
 ) -> Outcome<()> {
     #[cfg(feature = "postgres")]
     if !db.is_file() {
-        return days::remove(packing, db, objects, (before, cut), done);
+        return days::remove(packing, db, objects, span, done);
     }
+    let (_, cut) = span;
     for object in objects {
         let ended = "SELECT ended FROM objects WHERE id = ?1";
         let ended: Option<i64> = db.one(ended, values![*object])?;
