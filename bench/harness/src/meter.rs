@@ -50,7 +50,7 @@ impl Meter {
         for task in std::fs::read_dir(&tasks).map_err(Error::io(tasks.as_ref()))?.flatten() {
             let children = std::fs::read_to_string(task.path().join("children")).unwrap_or_default();
             let children = children.split_whitespace().filter_map(|pid| pid.parse().ok());
-            // One that has ended by now is counted below.
+            // A child that has ended by now is counted below.
             sum += children.filter_map(|child| Self::new(child).cpu_of_all().ok()).sum::<Duration>();
         }
         Ok(sum + self.cpu_of_ended()? + self.cpu()?)

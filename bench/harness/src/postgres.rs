@@ -14,7 +14,7 @@ pub(crate) struct Postgres {
     meter: Meter,
 }
 
-/// What it has spent since it began, and has.
+/// The CPU and log that the server has spent since its start, and the tables and connections that it has.
 #[derive(Clone, Copy)]
 pub(crate) struct Spent {
     pub(crate) cpu: Duration,
@@ -26,7 +26,7 @@ pub(crate) struct Spent {
 }
 
 impl Postgres {
-    /// One that writes to the disk before it answers, with the tables of histories.
+    /// Starts a server that writes to the disk before it answers, with the tables of histories.
     pub(crate) fn start() -> Result<Self, Error> {
         let server = Server::start(Durability::Full).map_err(|error| match error {
             postgres_server::Error::NotInstalled => {
@@ -52,7 +52,7 @@ impl Postgres {
         Ok(self.server.address_as(cluster, &self.database))
     }
 
-    /// Does now what it would do some time later.
+    /// Vacuums and analyzes now, which the server would do some time later.
     pub(crate) fn tidy(&self) -> Result<(), Error> {
         self.ask("VACUUM ANALYZE").map(drop)
     }

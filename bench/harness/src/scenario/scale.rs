@@ -29,7 +29,7 @@ const DEBUG: (usize, usize) = (2, 100);
 const SECONDS: f64 = 4.0;
 /// The objects of a cluster are this part of `--objects`; one that stands still has all of them.
 const PART: usize = 2;
-/// What follows a change has happened after this time: its story, and what sinks have taken.
+/// After this time, the stories of the last changes are folded, and sinks have taken them.
 const SETTLED: Duration = Duration::from_secs(2);
 /// Daemons have nothing to do that need less CPU than that, each, for so long.
 const BUSY: Duration = Duration::from_millis(100);
@@ -45,7 +45,7 @@ struct Member {
     wanted: Wanted,
 }
 
-/// What was measured of a load, per second.
+/// The figures of a load, per second.
 pub(super) struct Point {
     load: Load,
     offered: f64,
@@ -115,7 +115,7 @@ fn grow(bench: &mut Bench<'_>, postgres: &Postgres, fleet: &mut Vec<Member>, to:
         fleet.push(Member::start(bench, postgres, &format!("{NAME}-{}", fleet.len()), objects)?);
     }
     postgres.tidy()?;
-    // What a first list leaves to be done is no part of what changes cost.
+    // The work that a first list leaves is no part of the cost of changes.
     let begin = Instant::now();
     loop {
         let before = cpu(postgres, fleet)?;
@@ -132,7 +132,7 @@ fn cpu(postgres: &Postgres, fleet: &[Member]) -> Result<Duration, Error> {
     fleet.iter().map(|member| member.daemon.meter().cpu()).chain([postgres.cpu()]).sum()
 }
 
-/// What this many changes per second cost; as many heartbeats come with them.
+/// Measures so many changes per second, with as many heartbeats.
 fn measure(
     bench: &mut Bench<'_>,
     postgres: &Postgres,

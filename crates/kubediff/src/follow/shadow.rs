@@ -189,7 +189,7 @@ impl Shadow {
     /// Forgets what the leader has recorded.
     pub(super) fn recorded(&mut self, recorded: &Recorded) {
         if recorded.last < self.recorded {
-            // What it lacks was forgotten here.
+            // This process has forgotten the changes that the history lacks.
             self.went_back = true;
             for trail in self.targets.values_mut().flat_map(|followed| &mut followed.trails) {
                 trail.tear(Timestamp::now());

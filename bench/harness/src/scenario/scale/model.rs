@@ -3,7 +3,7 @@
 /// A daemon commits no more often than this, in seconds.
 const COMMIT_INTERVAL: f64 = 0.2;
 
-/// What happens in a second.
+/// The load of a fleet in a second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Load {
     pub(super) clusters: f64,

@@ -1,5 +1,5 @@
-//! What a list of a process before this one found gone. The watch had not delivered how it went, so its position says nothing of that, and a
-//! standby that has seen it would record it again.
+//! The objects that a list of a former leader found gone. The position of the watch is below their deletions, which a standby has kept and
+//! would record again.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -48,5 +48,49 @@ impl Gone {
                 false
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kubediff_history::{
+        Batch, Body, ChangeRecord, Cluster, History, ObjectId, Observation, Settings, What,
+    };
+
+    use super::*;
+
+    fn record(uid: &str, verb: Verb, origin: Origin) -> ChangeRecord {
+        let object = ObjectId { uid: uid.to_owned(), name: uid.to_owned(), ..ObjectId::default() };
+        let at = "2026-11-29T12:00:00Z".parse().unwrap();
+        ChangeRecord { object, verb, origin, observed_at: at, ..ChangeRecord::default() }
+    }
+
+    #[test]
+    fn k11_a_deletion_that_a_list_found_is_not_recorded_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let cluster = Cluster { uid: "1".to_owned(), name: None };
+        let mut history =
+            History::open(folder.path().join("history.db"), &cluster, &Settings::default()).unwrap();
+        let mut batch = Batch::default();
+        for (uid, origin) in
+            [("listed", Origin::List), ("restarted", Origin::Restart), ("watched", Origin::Watch)]
+        {
+            for verb in [Verb::Added, Verb::Deleted] {
+                let body = Body::redacted(format!(r#"{{"metadata":{{"uid":"{uid}"}}}}"#));
+                let record = record(uid, verb, origin);
+                batch.observe(Observation { record, body, what: What::Change, replaces: None });
+            }
+        }
+        history.commit(&batch).unwrap();
+        let gone = |at: &str| Gone::since(&mut history.reader().unwrap(), at.parse().unwrap()).unwrap();
+        let mut of = gone("2026-11-29T12:01:00Z");
+        let mut has = |uid, verb| of.has(&Change::of_record(record(uid, verb, Origin::Watch)).unwrap());
+        assert!(
+            has("listed", Verb::Updated) && has("listed", Verb::Deleted) && has("restarted", Verb::Deleted)
+        );
+        assert!(!has("watched", Verb::Deleted) && !has("another", Verb::Updated));
+        // An object that comes back is another matter.
+        assert!(!has("listed", Verb::Added) && !has("listed", Verb::Deleted));
+        assert!(gone("2026-11-29T13:00:00Z").0.is_empty());
     }
 }
