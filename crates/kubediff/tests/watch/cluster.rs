@@ -489,13 +489,20 @@ async fn every_record_was_delivered(hook: Hook, history: &Path) -> Hook {
                 assert!(number > before, "{object}: {number} after {before}");
             }
         }
-        // The file has no fewer.
-        let lines = std::fs::read_to_string(history.with_file_name("changes.log")).unwrap();
-        let in_file: BTreeSet<u64> = lines
-            .lines()
-            .filter_map(|line| serde_json::from_str::<Value>(line).unwrap()["number"].as_u64())
-            .collect();
-        assert!(all.is_subset(&in_file), "{:?}", all.difference(&in_file).collect::<Vec<_>>());
+        // The file has no fewer. A sink waits for no other: its last lines may come later.
+        let begun = std::time::Instant::now();
+        loop {
+            let text = std::fs::read_to_string(history.with_file_name("changes.log")).unwrap();
+            let lines = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+            let in_file: BTreeSet<u64> = lines
+                .filter_map(|line| serde_json::from_str::<Value>(line).unwrap()["number"].as_u64())
+                .collect();
+            if all.is_subset(&in_file) {
+                break;
+            }
+            let missing = all.difference(&in_file).collect::<Vec<_>>();
+            assert!(begun.elapsed() < PATIENCE, "missing in the file: {missing:?}");
+        }
         hook
     })
     .await
