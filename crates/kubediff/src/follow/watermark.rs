@@ -112,10 +112,13 @@ impl Watermark {
         }
     }
 
-    /// Whether something has left that arrived after something that waits: more is recorded than the watermark says.
+    /// Whether more is recorded than the watermark says: something has left that arrived after something that waits, or came with a list.
     pub(crate) fn is_behind(&self) -> bool {
         let state = self.lock();
-        state.waiting.first_key_value().is_some_and(|(first, _)| *first < state.left)
+        match state.waiting.first_key_value() {
+            Some((first, _)) => *first < state.left,
+            None => state.left > 0 && state.reached().is_none(),
+        }
     }
 
     /// Another process has recorded everything up to this version, which this watch may not have delivered yet.

@@ -1,9 +1,10 @@
 //! The objects that a list of a former leader found gone. The position of the watch is below their deletions, which a standby has kept and
 //! would record again.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::time::Duration;
 
+use informer::ResourceVersion;
 use jiff::Timestamp;
 use kubediff_history::{Error, Filter, Page, Reader, Record};
 
@@ -14,16 +15,16 @@ const LATE: Duration = Duration::from_secs(120);
 /// This many deletions are read at a time.
 const PAGE: usize = 500;
 
-/// The uids of these objects.
+/// The last version of each of these objects, by uid.
 #[derive(Default)]
-pub(super) struct Gone(HashSet<String>);
+pub(super) struct Gone(HashMap<String, ResourceVersion>);
 
 impl Gone {
     /// Those that may have gone since this time.
     pub(super) fn since(reader: &mut Reader, since: Timestamp) -> Result<Self, Error> {
         let from = since.checked_sub(LATE).unwrap_or(Timestamp::MIN);
         let filter = Filter { verbs: vec![Verb::Deleted], from: Some(from), ..Filter::default() };
-        let (mut gone, mut page) = (HashSet::new(), Page::oldest(PAGE));
+        let (mut gone, mut page) = (HashMap::new(), Page::oldest(PAGE));
         loop {
             let found = reader.records(&filter, &page)?;
             let Some(last) = found.records.last() else { return Ok(Self(gone)) };
@@ -32,7 +33,7 @@ impl Gone {
                 if let Record::Change(change) = record
                     && change.origin != Origin::Watch
                 {
-                    gone.insert(change.object.uid);
+                    gone.insert(change.object.uid, version(change.rv.as_deref()));
                 }
             }
         }
@@ -41,14 +42,22 @@ impl Gone {
     /// Whether a change was before such a deletion, or is it.
     pub(super) fn has(&mut self, change: &Change) -> bool {
         match change.verb {
-            Verb::Updated | Verb::Deleted => self.0.contains(&change.object.uid),
-            // An object that other settings had left out is there again.
+            Verb::Updated | Verb::Deleted => self.0.contains_key(&change.object.uid),
+            // An object that a selector had left out is there again, with a later version.
             Verb::Added | Verb::Recreated => {
-                self.0.remove(&change.object.uid);
-                false
+                let Some(last) = self.0.get(&change.object.uid) else { return false };
+                let is_before = last.is_at_least(&version(change.rv.as_deref()));
+                if !is_before {
+                    self.0.remove(&change.object.uid);
+                }
+                is_before
             }
         }
     }
+}
+
+fn version(text: Option<&str>) -> ResourceVersion {
+    ResourceVersion::new(text.unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -59,10 +68,11 @@ mod tests {
 
     use super::*;
 
-    fn record(uid: &str, verb: Verb, origin: Origin) -> ChangeRecord {
+    fn record(uid: &str, verb: Verb, origin: Origin, rv: &str) -> ChangeRecord {
         let object = ObjectId { uid: uid.to_owned(), name: uid.to_owned(), ..ObjectId::default() };
         let at = "2026-11-29T12:00:00Z".parse().unwrap();
-        ChangeRecord { object, verb, origin, observed_at: at, ..ChangeRecord::default() }
+        let rv = Some(rv.to_owned());
+        ChangeRecord { object, verb, origin, observed_at: at, rv, ..ChangeRecord::default() }
     }
 
     #[test]
@@ -77,14 +87,18 @@ mod tests {
         {
             for verb in [Verb::Added, Verb::Deleted] {
                 let body = Body::redacted(format!(r#"{{"metadata":{{"uid":"{uid}"}}}}"#));
-                let record = record(uid, verb, origin);
+                let record = record(uid, verb, origin, "20");
                 batch.observe(Observation { record, body, what: What::Change, replaces: None });
             }
         }
         history.commit(&batch).unwrap();
         let gone = |at: &str| Gone::since(&mut history.reader().unwrap(), at.parse().unwrap()).unwrap();
         let mut of = gone("2026-11-29T12:01:00Z");
-        let mut has = |uid, verb| of.has(&Change::of_record(record(uid, verb, Origin::Watch)).unwrap());
+        let mut has_at =
+            |uid, verb, rv: &str| of.has(&Change::of_record(record(uid, verb, Origin::Watch, rv)).unwrap());
+        // Its creation may be beyond the position of the watch, too.
+        assert!(has_at("listed", Verb::Added, "9") && has_at("listed", Verb::Added, "20"));
+        let mut has = |uid, verb| has_at(uid, verb, "100");
         assert!(
             has("listed", Verb::Updated) && has("listed", Verb::Deleted) && has("restarted", Verb::Deleted)
         );
