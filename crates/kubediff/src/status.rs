@@ -129,9 +129,13 @@ fn text_of(status: &Value) -> String {
         }
     }
     if let Some(leader) = status["standby"]["of"].as_str() {
-        let [kept, torn] = ["kept", "torn"].map(|field| &status["standby"][field]);
+        let kept = &status["standby"]["kept"];
+        let again = match status["standby"]["torn"].as_u64() {
+            Some(torn) => format!("{torn} resources"),
+            None => "everything".to_owned(),
+        };
         let leader = escape(leader);
-        let _ = writeln!(out, "standby of {leader}: keeps {kept} changes, would list {torn} resources again");
+        let _ = writeln!(out, "standby of {leader}: keeps {kept} changes, would list {again} again");
     }
     if let Some(path) = status["history"]["path"].as_str() {
         let _ = writeln!(out, "history: {}, {} records", escape(path), status["history"]["records"]);

@@ -24,10 +24,10 @@ pub(super) struct Waits {
 }
 
 impl Waits {
-    /// How many changes it keeps, and how many resources it would list again.
-    pub(super) fn shadow(&self) -> (usize, usize) {
+    /// How many changes it keeps, and how many resources it would list again: unknown before it knows what the server has.
+    pub(super) fn shadow(&self) -> (usize, Option<usize>) {
         let (kept, torn) = self.inbox.shadow();
-        (kept, torn + self.standing.borrow().listing())
+        (kept, self.standing.borrow().listing().map(|listing| torn + listing))
     }
 }
 

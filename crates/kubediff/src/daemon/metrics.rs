@@ -99,7 +99,7 @@ const READY: &[Family<Of<bool>>] = &[Family {
     samples: |ready| one(u64::from(ready.inner)),
 }];
 
-const STANDBY: &[Family<Of<(usize, usize)>>] = &[
+const STANDBY: &[Family<Of<(usize, Option<usize>)>>] = &[
     Family {
         name: "kubediff_standby_kept",
         kind: Kind::Gauge,
@@ -110,7 +110,7 @@ const STANDBY: &[Family<Of<(usize, usize)>>] = &[
         name: "kubediff_standby_torn",
         kind: Kind::Gauge,
         help: "Of a process that stands by: how many resources it would list again, and have a gap for, if it recorded now.",
-        samples: |shadow| one(shadow.inner.1 as u64),
+        samples: |shadow| shadow.inner.1.map_or_else(Vec::new, |torn| one(torn as u64)),
     },
 ];
 

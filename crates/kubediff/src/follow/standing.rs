@@ -74,9 +74,11 @@ impl Standing {
         self.is_settled = true;
     }
 
-    /// How many first lists are under way.
-    pub(crate) fn listing(&self) -> usize {
-        self.watches.values().filter(|watch| matches!(watch, Watch::Listing)).count()
+    /// How many first lists are under way; `None` before discovery has finished.
+    pub(crate) fn listing(&self) -> Option<usize> {
+        let is_known = self.is_settled || !self.watches.is_empty();
+        let listing = self.watches.values().filter(|watch| matches!(watch, Watch::Listing));
+        is_known.then(|| listing.count())
     }
 
     /// Whether anything is watched at present.
