@@ -53,11 +53,13 @@ pub struct Filter {
     pub to: Option<Timestamp>,
     /// Made by this manager, among others perhaps; `*` stands for any characters.
     pub manager: Option<String>,
+    /// Made by a request of this user; `*` stands for any characters.
+    pub user: Option<String>,
     /// Changes at one of these paths or below it: `spec`, `spec.containers[web]`. All if empty.
     pub paths: Vec<String>,
     /// Kinds of changes; all if empty.
     pub verbs: Vec<Verb>,
-    /// Whether Events are among the results, too, unless there are `paths`, `verbs` or a `manager`: those about the objects of the scope,
+    /// Whether Events are among the results, too, unless there are `paths`, `verbs`, a `manager` or a `user`: those about the objects of the scope,
     /// and about objects that these control.
     pub events: bool,
     /// Whether gaps in this time are among the results, too: those of the scope's resource, or of all resources. The
@@ -70,7 +72,8 @@ pub struct Filter {
 impl Filter {
     /// Whether Events are asked for, and not left out by what they do not have.
     pub(crate) fn takes_events(&self) -> bool {
-        self.events && self.manager.is_none() && self.paths.is_empty() && self.verbs.is_empty()
+        let is_of_changes = self.manager.is_some() || self.user.is_some();
+        self.events && !is_of_changes && self.paths.is_empty() && self.verbs.is_empty()
     }
 }
 

@@ -12,12 +12,12 @@ use crate::mask::Mask;
 #[cfg(feature = "postgres")]
 use crate::postgres::PostgresHistory;
 use crate::reader::Reader;
-use crate::record::Number;
+use crate::record::{Number, User};
 use crate::report::{Cluster, Plan, Retained, Scrub, Settings, Settled};
 use crate::sql::db::Db;
 use crate::sql::fault::Outcome;
 use crate::sql::packing::Packing;
-use crate::sql::{retain, scrub, sinks, stories, values};
+use crate::sql::{retain, scrub, sinks, stories, users, values};
 use crate::sqlite::{FileHistory, schema};
 use crate::story::Folded;
 
@@ -178,6 +178,15 @@ impl History {
     /// When the file cannot be written.
     pub fn fold(&mut self, folded: &Folded) -> Result<(), Error> {
         self.0.with(|db| stories::fold(db, folded))
+    }
+
+    /// Stores the users of changes, in place of those that were stored, all of it or nothing. A change that is not there any more is passed over.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be written.
+    pub fn attribute(&mut self, users: &[(Number, User)]) -> Result<(), Error> {
+        self.0.with(|db| users::attribute(db, users))
     }
 
     /// Removes a sink: nothing is kept for it any more.

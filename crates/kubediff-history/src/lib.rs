@@ -79,8 +79,8 @@ pub use places::Places;
 pub use postgres::{Address, migrate_database};
 pub use reader::{Reader, ask_all};
 pub use record::{
-    ChangeRecord, Event, Gap, Gvk, Incarnation, Manager, Number, ObjectId, Origin, Record, Scrubbed, Verb,
-    Version,
+    ChangeRecord, Event, Gap, Gvk, Incarnation, Manager, Number, ObjectId, Origin, Record, Scrubbed, User,
+    Verb, Version,
 };
 pub use report::{
     Checked, Cluster, DeadLetter, Ids, Leader, Lost, Overview, Plan, Present, Records, Retained, Retention,

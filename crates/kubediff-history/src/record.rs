@@ -113,6 +113,28 @@ pub struct Manager {
     pub probable: bool,
 }
 
+/// Who sent the request that made a change, as the API server has authenticated them: from its audit log.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct User {
+    /// `jane@example.com`, `system:serviceaccount:argocd:controller`.
+    pub name: String,
+    /// The groups.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<String>,
+    /// The program, as it calls itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// The address from which the request came, the first of those that the server names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
+    /// Who acted in this user's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub impersonator: Option<String>,
+    /// Whether others may have made the change. As JSON only where it is true.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub probable: bool,
+}
+
 /// An entry of the log. As JSON a gap is `{"gap": {...}}`, a scrub `{"scrubbed": {...}}`, an Event `{"event": {...}}`, and a change is the
 /// map that it is alone.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -132,7 +154,7 @@ pub enum Record {
 /// A change of an object: one type from the comparison of two states to the sinks. `D` is the form of the differences.
 ///
 /// As JSON it is one map of these fields, in this order. `number` is left out before the history has given one, `owners` where
-/// there are none, `merged` where it is one.
+/// there are none, `merged` where it is one, `user` where it is unknown.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ChangeRecord<D = Value> {
     /// Its place in the history.
@@ -173,6 +195,9 @@ pub struct ChangeRecord<D = Value> {
     /// How many changes it stands for: more than one when they were merged.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub merged: u32,
+    /// The user whose request made it; of a deletion, the user who asked for that. `None` without an audit log, or when its entry is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<User>,
 }
 
 pub(crate) fn one() -> u32 {
@@ -208,6 +233,7 @@ impl<D> ChangeRecord<D> {
             key: self.key,
             owners: self.owners,
             merged: self.merged,
+            user: self.user,
         })
     }
 }

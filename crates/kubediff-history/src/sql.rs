@@ -23,5 +23,6 @@ pub(crate) mod states;
 pub(crate) mod stories;
 pub(crate) mod survey;
 pub(crate) mod times;
+pub(crate) mod users;
 pub(crate) mod values;
 pub(crate) mod verify;

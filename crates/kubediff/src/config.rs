@@ -24,6 +24,7 @@ use kubediff_history::Cluster;
 use serde::{Deserialize, Serialize};
 
 pub use args::{CheckArgs, ConfigArgs, ConfigCommand, ConvertArgs};
+pub use audit::{AuditSettings, AuditWebhook};
 pub use clusters::Member;
 pub use connect::{Connection, NotConnected};
 pub use error::{ConfigError, Problem};
@@ -50,6 +51,7 @@ use tree::Node;
 
 mod args;
 mod arriqaaq;
+mod audit;
 mod check;
 mod clusters;
 mod connect;
@@ -115,6 +117,9 @@ pub struct Config {
     /// The page for users of the cluster. Default: there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub web: Option<WebSettings>,
+    /// The audit log of the API server, for the users of changes. Default: there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub audit: Option<AuditSettings>,
 }
 
 impl Default for Config {
@@ -133,6 +138,7 @@ impl Default for Config {
             listen: Some(Text(Listen::default())),
             listen_token: None,
             web: None,
+            audit: None,
         }
     }
 }

@@ -3,6 +3,7 @@
 //! When the configuration changes, what runs ends gracefully, and the next begins where it ended: the history knows
 //! what happened in between.
 
+mod audit;
 mod control;
 mod current;
 mod deliveries;
@@ -111,9 +112,14 @@ pub enum ServeError {
     /// There is no client for the questions of the page.
     #[error("no client of the API server can be made for `web`")]
     NoClient,
-    /// The token of the endpoint is not where the configuration says.
-    #[error("`listenToken` in the configuration")]
-    Token(#[source] SecretError),
+    /// The token of a listener is not where the configuration says.
+    #[error("`{field}` in the configuration")]
+    Token {
+        /// The field.
+        field: &'static str,
+        /// Why.
+        source: SecretError,
+    },
     /// An option names one cluster, and there are several.
     #[error("--{0} is for one cluster, and the configuration has `clusters`: leave it out")]
     OneCluster(&'static str),
@@ -375,6 +381,11 @@ async fn serve(
     let secrets = profile.secrets.clone();
     let (hidden, file) = (secrets.clone(), path.clone());
     let routes = Arc::new(Routes::new(config)?.with_secrets(secrets.clone()));
+    let sources = match &config.audit {
+        Some(audit) => Some(audit::Sources::open(audit, &loaded).await?),
+        None => None,
+    };
+    let counts = sources.as_ref().map(audit::Sources::counts);
     let mut deliveries =
         Deliveries::start(&loaded, &history, &routes, &secrets, &follow.learnt(), &identity)?;
     let session = Arc::new(Mutex::new(Session::default()));
@@ -397,6 +408,7 @@ async fn serve(
         trouble: history.trouble(),
         memory: remembered,
         location,
+        audit: counts,
         sinks: deliveries.statuses(),
         page: page.as_ref().map(web::Listener::answered),
     });
@@ -408,6 +420,7 @@ async fn serve(
     let scrubbing = scrubbing::run(history.clone(), file, hidden, done.clone(), follows.clone());
     let scrubbing = tokio::spawn(scrubbing);
     let folding = tokio::spawn(folding::run(history.clone(), stop.clone()));
+    let naming = tokio::spawn(audit::run(sources, history.clone(), stop.clone()));
     let lending = tokio::spawn(term::lend(history.clone(), follow.standing(), stop.clone()));
     let retaining = tokio::spawn(retention::run(history.clone(), config.history.limits(), stop.clone()));
 
@@ -447,14 +460,14 @@ async fn serve(
             // All changes seen until then are recorded all the same.
             let _ = taking.await;
             deliveries.stop().await;
-            let _ = tokio::join!(retaining, lending, scrubbing, remembering, folding);
+            let _ = tokio::join!(retaining, lending, scrubbing, remembering, folding, naming);
             return Err(error.into());
         }
     };
     done.cancel();
     deliveries.stop().await;
     // The file is closed when nobody has it any more.
-    let _ = tokio::join!(retaining, lending, scrubbing, remembering, folding);
+    let _ = tokio::join!(retaining, lending, scrubbing, remembering, folding, naming);
     let asked = next.map_or(Ended::Asked, Ended::from);
     match taken.map_err(ServeError::Ended)? {
         Ok(()) => Ok(asked),

@@ -6,6 +6,7 @@
 
 pub mod args;
 mod ask;
+mod audit;
 pub mod backlog;
 mod capture;
 mod changes;

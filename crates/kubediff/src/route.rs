@@ -158,6 +158,8 @@ impl Match {
             && (self.namespaces.is_empty() || namespace.is_some_and(|name| any(&self.namespaces, name)))
             && (self.names.is_empty() || any(&self.names, &change.object.name))
             && (self.managers.is_empty() || change.managers.iter().any(by))
+            && (self.users.is_empty()
+                || change.user.as_ref().is_some_and(|user| any(&self.users, &user.name)))
             && self.labels.as_ref().is_none_or(|selector| {
                 states(change).any(|state| selector.matches(&labels(state, selector, secrets)))
             })

@@ -27,7 +27,7 @@ mod wanted;
 
 pub use args::UiArgs;
 pub use listener::WebError;
-pub(crate) use listener::{Answered, Listener};
+pub(crate) use listener::{Answered, Bound, Listener};
 pub use server::{UiError, run};
 pub(crate) use sessions::Guests;
 pub(crate) use store::Place;

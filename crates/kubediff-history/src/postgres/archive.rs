@@ -38,6 +38,8 @@ const ROWS: &[(&str, &str, &str, &str)] = &[
     ("positions", "resource, rv", "tt", "?1 <= ?2"),
     ("prints", "id, namespace, print", "itb", "?1 <= ?2"),
     ("members", "number, story", "ii", "number > ?1 AND number <= ?2"),
+    ("authors", "number, author, probable", "iii", "number > ?1 AND number <= ?2"),
+    ("users", "id, name", "it", "id IN (SELECT author FROM authors WHERE number > ?1 AND number <= ?2)"),
     (
         "stories",
         "id, last, is_open, content",

@@ -9,8 +9,10 @@ use crate::sql::db::{Integer, Value};
 use crate::sql::fault::{Fault, Outcome};
 
 /// The format of the tables that this program knows.
-const FORMAT: i64 = 1;
+const FORMAT: i64 = 2;
 const TABLES: &str = include_str!("schema.sql");
+/// From one format to the next one.
+const STEPS: [&str; 1] = [include_str!("second.sql")];
 
 /// Makes the tables of histories in a database, and the roles `kubediff_writer` and `kubediff_reader`, whose members write and read; or leaves
 /// them as they are. Returns whether they were made.
@@ -22,11 +24,15 @@ pub fn migrate(address: &Address) -> Result<bool, Error> {
     let (config, tls) = address.resolve()?;
     let run = || -> Outcome<bool> {
         let link = Link::connect(config, tls)?;
-        if format(&link)?.is_some() {
-            return Ok(false);
+        let found = format(&link)?.map(|(found, _)| found);
+        let known = usize::try_from(found.unwrap_or(1)).unwrap_or_default().saturating_sub(1);
+        let tables = if found.is_none() { TABLES } else { "" };
+        let steps = STEPS.get(known..).unwrap_or_default().join(";");
+        if found.is_none() || !steps.is_empty() {
+            link.batch(format!("BEGIN; {tables}; {steps}; COMMIT"))?;
+            return Ok(true);
         }
-        link.batch(format!("BEGIN; {TABLES}; COMMIT"))?;
-        Ok(true)
+        Ok(false)
     };
     run().map_err(|fault| fault.at(address.place()))
 }

@@ -1,4 +1,4 @@
-//! Versions by path, manager, kind or namespace, in order and a part at a time: a path may have all versions of a history, or one.
+//! Versions by path, manager, user, kind or namespace, in order and a part at a time: a path may have all versions of a history, or one.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -8,10 +8,14 @@ use super::db::{Db, values};
 use super::fault::Outcome;
 use super::names::{self, Table};
 use super::times::{Span, meta};
+use super::users;
 use crate::filter::{Filter, Order};
 
 /// This many versions of each name are looked up at once.
 const PART: usize = 500;
+
+/// The table of users' changes, and its column.
+const AUTHORS: (&str, &str) = ("authors", "author");
 
 /// The numbers in which tags are looked for at first, and at most at once.
 const FIRST_WINDOW: i64 = 1_024;
@@ -26,7 +30,7 @@ pub(crate) struct Candidates {
     namespaces: Option<Vec<i64>>,
 }
 
-/// The versions that a filter's path and manager select.
+/// The versions that a filter's path, manager and user select.
 pub(crate) enum Named {
     /// Nothing can match.
     Nothing,
@@ -47,6 +51,9 @@ impl Named {
                 false => names::find(db, Table::Managers, manager)?.into_iter().collect(),
             };
             all.push(Candidates { index: ("version_managers", "manager"), ids, namespaces: None });
+        }
+        if let Some(user) = &filter.user {
+            all.push(Candidates { index: AUTHORS, ids: users::like(db, user)?, namespaces: None });
         }
         let nothing = all.iter().any(|it| it.ids.is_empty());
         Ok(if nothing { Self::Nothing } else { Self::All(all) })
@@ -74,7 +81,7 @@ impl Candidates {
         span: &Span,
         limit: usize,
     ) -> Outcome<(Vec<i64>, Option<i64>)> {
-        if !db.is_file() {
+        if self.has_tags(db) {
             return self.tagged(db, order, after, span, PART.min(limit));
         }
         let (table, column) = self.index;
@@ -169,11 +176,16 @@ impl Candidates {
         Ok((numbers.clone(), last.copied()))
     }
 
+    /// Whether they are tags of versions, as names are in a database.
+    fn has_tags(&self, db: Db<'_>) -> bool {
+        !db.is_file() && self.index != AUTHORS
+    }
+
     /// The condition for a version `v`.
     pub(crate) fn condition(&self, db: Db<'_>) -> String {
         let (table, column) = self.index;
         let ids = list(&self.ids);
-        if !db.is_file() {
+        if self.has_tags(db) {
             return format!("v.tags && '{{{ids}}}'::int[]");
         }
         format!("EXISTS (SELECT 1 FROM {table} i WHERE i.{column} IN ({ids}) AND i.number = v.number)")
@@ -192,7 +204,7 @@ fn managers_like(db: Db<'_>, pattern: &str) -> Outcome<Vec<i64>> {
 }
 
 /// Whether a name matches a pattern, in which `*` stands for any characters.
-fn is_like(name: &str, pattern: &str) -> bool {
+pub(super) fn is_like(name: &str, pattern: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();
     let Some(mut rest) = name.strip_prefix(first) else { return false };

@@ -18,21 +18,23 @@ use super::fault::{Fault, Outcome};
 use super::noise;
 use super::packing::{event_code, verb_code};
 use super::times::Span;
+use super::users;
 use super::values::{id, number, time};
 use crate::body::Body;
 use crate::filter::{Filter, Order, Page, Scope};
 use crate::mask::{self, Mask};
 use crate::record::{
-    ChangeRecord, Event, Gap, Gvk, Number, ObjectId, Origin, Record, Scrubbed, Verb, Version,
+    ChangeRecord, Event, Gap, Gvk, Number, ObjectId, Origin, Record, Scrubbed, User, Verb, Version,
 };
 use crate::report::{DeadLetter, Ids, Records, Sink, Size};
 
 /// Columns of a version and its change, without the content. `CROSS JOIN`: the conditions are about versions.
 pub(crate) const HEAD: &str =
     "SELECT v.number, v.verb, v.source, v.observed_at, v.rv, v.rv_before, v.detail_length,
-    v.detail_dictionary, v.detail, k.api_group, k.version, k.kind, k.plural, n.name, o.name, o.uid
+    v.detail_dictionary, v.detail, k.api_group, k.version, k.kind, k.plural, n.name, o.name, o.uid, u.name, a.probable
     FROM versions v CROSS JOIN objects o ON o.id = v.object CROSS JOIN kinds k ON k.id = v.kind
-    LEFT JOIN namespaces n ON n.id = v.namespace";
+    LEFT JOIN namespaces n ON n.id = v.namespace LEFT JOIN authors a ON a.number = v.number
+    LEFT JOIN users u ON u.id = a.author";
 
 /// How what is stored looks to a reader.
 pub(crate) struct Lens {
@@ -64,6 +66,7 @@ pub(crate) struct VersionRow {
     rv_before: Option<String>,
     pub(crate) detail: Detail,
     pub(crate) object: ObjectId,
+    user: Option<User>,
 }
 
 impl VersionRow {
@@ -84,6 +87,7 @@ impl VersionRow {
                 name: row.get(14)?,
                 uid: row.get(15)?,
             },
+            user: users::read(row, 16)?,
         })
     }
 
@@ -121,6 +125,7 @@ impl VersionRow {
             dropped: details.dropped.into_owned(),
             key: details.key.map(Cow::into_owned),
             merged: details.merged,
+            user: self.user.clone(),
         };
         if verb == Verb::Recreated && lens.is_limited {
             // The state before is that of another object, which may have been somebody else's.

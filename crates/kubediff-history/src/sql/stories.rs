@@ -92,6 +92,7 @@ pub(crate) fn members_of(db: Db<'_>, story: Number) -> Outcome<Vec<Number>> {
 pub(crate) fn forget(db: Db<'_>, cut: i64) -> Outcome<()> {
     db.run("DELETE FROM members WHERE number <= ?1", values![cut])?;
     db.run("DELETE FROM stories WHERE last <= ?1", values![cut])?;
+    db.run("DELETE FROM authors WHERE number <= ?1", values![cut])?;
     Ok(())
 }
 

@@ -45,6 +45,8 @@ const QUERIES: &[(&str, &str)] = &[
     ),
     ("member of no story", "SELECT number FROM members WHERE story NOT IN (SELECT id FROM stories)"),
     ("member that is no version", "SELECT number FROM members WHERE number NOT IN (SELECT number FROM versions)"),
+    ("author of nothing", "SELECT number FROM authors WHERE number NOT IN (SELECT number FROM versions)"),
+    ("author that is no user", "SELECT number FROM authors WHERE author NOT IN (SELECT id FROM users)"),
     ("version of no kind", "SELECT number FROM versions WHERE kind NOT IN (SELECT id FROM kinds)"),
     (
         "version in no namespace",

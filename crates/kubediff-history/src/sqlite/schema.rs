@@ -16,7 +16,7 @@ use crate::sql::fault::{Fault, Outcome};
 use crate::sql::links;
 
 /// The format that this program writes.
-pub(crate) const FORMAT: u32 = 4;
+pub(crate) const FORMAT: u32 = 5;
 /// SQLite's `application_id`: "kdhi".
 const APPLICATION: i32 = 0x6b64_6869;
 
@@ -31,6 +31,7 @@ pub(crate) const STEPS: &[Step] = &[
         links::fill(Db(&**transaction))
     },
     |transaction| Ok(transaction.execute_batch(FOURTH)?),
+    |transaction| Ok(transaction.execute_batch(FIFTH)?),
 ];
 
 // A record's id is that of the history, the timeline, and its number: the timeline with the largest `first` up to the number.
@@ -84,6 +85,13 @@ CREATE TABLE members (number INTEGER PRIMARY KEY, story INTEGER NOT NULL) STRICT
 CREATE INDEX members_by_story ON members (story);
 CREATE INDEX kinds_by_family ON kinds (family);
 INSERT INTO meta VALUES ('fold_version', 0), ('folded_to', 0);
+";
+
+// The users whose requests made changes, as JSON.
+const FIFTH: &str = "
+CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT;
+CREATE TABLE authors (number INTEGER PRIMARY KEY, author INTEGER NOT NULL, probable INTEGER NOT NULL) STRICT;
+CREATE INDEX authors_by_user ON authors (author, number);
 ";
 
 // A row of `versions` is one observed version, and the change that led to it unless `verb` is 0. Its content is `frame`:
@@ -470,6 +478,7 @@ pub(super) fn prepare(
         transaction.execute_batch(THIRD)?;
         transaction.execute_batch(ORDER)?;
         transaction.execute_batch(FOURTH)?;
+        transaction.execute_batch(FIFTH)?;
         transaction.execute(
             "INSERT INTO meta VALUES ('cluster_uid', ?1), ('next', 1), ('complete_after', 0)",
             [&cluster.uid],

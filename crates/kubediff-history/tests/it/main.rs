@@ -13,4 +13,5 @@ mod scrub;
 mod sight;
 mod store;
 mod stories;
+mod users;
 mod world;

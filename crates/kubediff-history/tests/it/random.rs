@@ -287,6 +287,7 @@ impl Play {
                 paths: (0..self.random.usize(..3))
                     .filter_map(|_| pick(&mut self.random, &["spec", "spec.replicas", "status", "none"]))
                     .collect(),
+                user: None,
                 events: self.random.bool(),
                 in_words: self.random.bool(),
                 verbs: if self.random.u8(..4) == 0 { vec![Verb::Deleted, Verb::Added] } else { Vec::new() },

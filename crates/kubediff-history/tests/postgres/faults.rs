@@ -26,6 +26,29 @@ pub(crate) fn database(server: &Server) -> String {
     name
 }
 
+#[test]
+fn tables_of_format_1_are_migrated_when_somebody_asks_for_it() {
+    let server = Server::start(Durability::None).unwrap();
+    let name = database(&server);
+    let place = address(&server.address(&name));
+    let mut history = History::at(&place, &cluster(), &settings("a")).unwrap();
+    history.commit(&batch(1..=3)).unwrap();
+    drop(history);
+    server
+        .sql(&name, "DROP TABLE kubediff.users, kubediff.authors; UPDATE kubediff.format SET version = 1")
+        .unwrap();
+    let refused = History::at(&place, &cluster(), &settings("a")).unwrap_err();
+    assert!(matches!(refused, Error::Older { found: 1, .. }), "{refused}");
+    assert!(refused.to_string().contains("kubediff history migrate"), "{refused}");
+    let Location::Database(of) = &place else { panic!("no address") };
+    assert!(migrate_database(of).unwrap() && !migrate_database(of).unwrap());
+    let mut history = History::at(&place, &cluster(), &settings("a")).unwrap();
+    let jane = User { name: "jane".to_owned(), ..User::default() };
+    history.attribute(&[(Number(2), jane.clone())]).unwrap();
+    let version = history.reader().unwrap().version_of(Number(2)).unwrap().unwrap();
+    assert_eq!(version.change.unwrap().user, Some(jane));
+}
+
 pub(crate) fn settings(holder: &str) -> Settings {
     Settings { holder: Some(holder.to_owned()), ..Settings::default() }
 }

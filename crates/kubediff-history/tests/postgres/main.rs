@@ -22,5 +22,7 @@ mod store;
 #[path = "../it/stories.rs"]
 mod stories;
 mod tls;
+#[path = "../it/users.rs"]
+mod users;
 #[path = "../it/world.rs"]
 mod world;

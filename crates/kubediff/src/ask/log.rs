@@ -26,6 +26,7 @@ pub(crate) struct Question {
     pub(crate) target: Target,
     pub(crate) period: Period,
     pub(crate) manager: Option<String>,
+    pub(crate) user: Option<String>,
     pub(crate) path: Option<PathPattern>,
     pub(crate) verbs: Vec<Verb>,
     pub(crate) events: bool,
@@ -38,11 +39,15 @@ impl Question {
     pub(crate) fn filter(&self, reader: &mut Reader) -> Result<Filter, AskError> {
         Ok(Filter {
             // Where changes are picked by what they are, a gap says nothing.
-            gaps: self.manager.is_none() && self.path.is_none() && self.verbs.is_empty(),
+            gaps: self.manager.is_none()
+                && self.user.is_none()
+                && self.path.is_none()
+                && self.verbs.is_empty(),
             scope: self.target.scope.clone(),
             from: self.period.from,
             to: self.period.to,
             manager: self.manager.clone(),
+            user: self.user.clone(),
             paths: match &self.path {
                 Some(pattern) => paths_of(reader, pattern)?,
                 None => Vec::new(),

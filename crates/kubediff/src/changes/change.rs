@@ -254,6 +254,7 @@ impl Change {
             key: Some(profile.secrets.key_id().to_string()),
             owners,
             merged,
+            user: None,
         };
         let change = Box::new(Self { record, old, new });
         if profile.noise.keeps(sighting.gvk) { Compared::Event(change) } else { Compared::Change(change) }

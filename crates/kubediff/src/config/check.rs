@@ -135,10 +135,33 @@ impl Checks<'_> {
                 "others reach this address, and tokens would pass in plain text: give `tls`, or listen on 127.0.0.1",
             );
         }
+        self.audit(config);
         if config.secrets.wait.0.0 > Duration::from_secs(60) {
             self.wrong(
                 &root.field("secrets").field("wait"),
                 "expected at most 60s: all changes after it wait, too",
+            );
+        }
+    }
+
+    fn audit(&mut self, config: &Config) {
+        let Some(audit) = &config.audit else { return };
+        let field = FieldPath::default().field("audit");
+        if audit.log.is_none() && audit.webhook.is_none() {
+            self.wrong(&field, "expected `log` or `webhook`: the way on which audit events come");
+        }
+        if config.clusters.is_some() {
+            self.wrong(&field, "an audit log is of one cluster, and this process has several: leave it out, or give this cluster a daemon of its own");
+        }
+        let Some(webhook) = &audit.webhook else { return };
+        let field = field.field("webhook");
+        if webhook.token.is_literal() {
+            self.notes.push((field.field("token"), Note::SecretInFile));
+        }
+        if webhook.tls.is_none() && !webhook.listen.0.is_loopback() {
+            self.wrong(
+                &field.field("listen"),
+                "others reach this address, and the token would pass in plain text: give `tls`, or listen on 127.0.0.1",
             );
         }
     }

@@ -41,6 +41,20 @@ pub(super) fn shared(config: &Config, file: &Path) -> Vec<(FieldPath, String)> {
         known.push(one(folder.join(&tls.certificate), "the file of `web.tls.certificate`"));
         known.push(one(folder.join(&tls.key), "the file of `web.tls.key`"));
     }
+    if let Some(audit) = &config.audit {
+        let of =
+            |file: &PathBuf, field: &str| one(folder.join(file), &format!("the file of `audit.{field}`"));
+        known.extend(audit.log.iter().map(|log| of(log, "log")));
+        if let Some(webhook) = &audit.webhook {
+            let tls = webhook.tls.iter().flat_map(|tls| {
+                [of(&tls.certificate, "webhook.tls.certificate"), of(&tls.key, "webhook.tls.key")]
+            });
+            known.extend(tls);
+            if let Secret::File(token) = &webhook.token {
+                known.push(of(token, "webhook.token"));
+            }
+        }
+    }
     for (name, sink) in &config.sinks {
         let files = sink.files().into_iter();
         known.extend(files.map(|file| one(folder.join(file), &format!("a file that the sink {name} reads"))));

@@ -34,7 +34,7 @@ pub struct Route {
     #[cfg_attr(test, schemars(with = "super::schema::Fold"))]
     pub fold: Milestones,
     /// The text of messages, in the syntax of Jinja: `{{ text }}` is the usual one. There are `cluster`, `change`,
-    /// `kind`, `group`, `version`, `resource`, `namespace`, `name`, `uid`, `summary`, `managers`, `paths`, `diff`,
+    /// `kind`, `group`, `version`, `resource`, `namespace`, `name`, `uid`, `summary`, `managers`, `user`, `paths`, `diff`,
     /// `source`, `observed_at`, `severity`, `labels`, `annotations`, `old` and `new`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template: Option<String>,
@@ -113,6 +113,10 @@ pub struct Match {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(test, schemars(with = "Vec<String>"))]
     pub managers: Vec<Glob>,
+    /// The users whose requests made it, from the audit log; `*` stands for any characters. A change whose user is unknown does not match.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(test, schemars(with = "Vec<String>"))]
+    pub users: Vec<Glob>,
     /// The kinds of change: `added`, `updated`, `deleted`, `recreated`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(test, schemars(with = "Vec<super::schema::Verb>"))]

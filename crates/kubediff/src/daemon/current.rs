@@ -8,6 +8,7 @@ use kubediff_delivery::Status;
 use kubediff_history::Location;
 use tokio::sync::watch;
 
+use super::audit::Counts;
 use super::memory::Memory;
 use crate::follow::{Inbox, Standing};
 use crate::web::Answered;
@@ -47,6 +48,8 @@ pub(super) struct Current {
     pub(super) memory: watch::Receiver<Memory>,
     pub(super) location: Location,
     pub(super) sinks: BTreeMap<String, watch::Receiver<Status>>,
+    /// What became of audit events, where some are taken.
+    pub(super) audit: Option<watch::Receiver<Counts>>,
     /// The answers of the page, where there is one.
     pub(super) page: Option<Answered>,
 }

@@ -55,7 +55,8 @@ impl Endpoint {
         let states = Arc::new(Mutex::new(clusters.into_iter().map(begins).collect::<Vec<_>>()));
         let Some(listen) = &loaded.config.listen else { return Ok(Self { states, serving: None }) };
         let token = loaded.config.listen_token.as_ref().map(|token| token.reveal(loaded.folder()));
-        let expected = token.transpose().map_err(ServeError::Token)?;
+        let failed = |source| ServeError::Token { field: "listenToken", source };
+        let expected = token.transpose().map_err(failed)?;
         let mut failed = None;
         for address in listen.0.addresses() {
             match Listener::bind(address).await.and_then(|listener| Ok((listener.address()?, listener))) {
@@ -157,13 +158,13 @@ fn answer<B>(
 }
 
 /// The token of an `Authorization: Bearer TOKEN`, whose scheme may be in small letters.
-fn bearer(credentials: &[u8]) -> Option<&[u8]> {
+pub(super) fn bearer(credentials: &[u8]) -> Option<&[u8]> {
     let (scheme, token) = credentials.split_at_checked(7)?;
     scheme.eq_ignore_ascii_case(b"Bearer ").then_some(token)
 }
 
 /// Compares in a time that says nothing of where the first difference is.
-fn same(one: &[u8], other: &[u8]) -> bool {
+pub(super) fn same(one: &[u8], other: &[u8]) -> bool {
     let differ = one.iter().zip(other).fold(0, |differ, (one, other)| differ | (one ^ other));
     one.len() == other.len() && differ == 0
 }

@@ -60,7 +60,7 @@ impl SinkLog {
         stop: CancellationToken,
     ) -> Self {
         let folds = routed.folds(name);
-        let newest = if folds { history.decided() } else { history.newest() };
+        let newest = if folds { history.decided() } else { history.told() };
         Self { sink: name.into(), history, routed, folds, newest, stop }
     }
 

@@ -169,6 +169,22 @@ const DAEMON: &[Family<Of<Arc<Current>>>] = &[
         },
     },
     Family {
+        name: "kubediff_audit_events_total",
+        kind: Kind::Counter,
+        help: "Audit events: writes that were taken, those that were passed over because too many waited, and what was no event.",
+        samples: |Of { inner: current, .. }| {
+            let Some(counts) = current.audit.as_ref().map(|counts| *counts.borrow()) else {
+                return Vec::new();
+            };
+            let of = [
+                ("write", counts.writes),
+                ("passed-over", counts.passed_over),
+                ("malformed", counts.malformed),
+            ];
+            of.map(|(event, count)| labelled("event", event, count)).into()
+        },
+    },
+    Family {
         name: "kubediff_memory_short",
         kind: Kind::Gauge,
         help: "Whether over 80 % of the memory limit is used and caches are given up.",

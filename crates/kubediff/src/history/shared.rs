@@ -1,7 +1,7 @@
 //! The history that a process writes, one thread at a time, and scrubs.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -26,6 +26,9 @@ pub(crate) struct SharedHistory {
     history: Arc<Mutex<History>>,
     newest: watch::Sender<u64>,
     decided: watch::Sender<u64>,
+    /// The records up to this number may be sent. They have their users, where somebody looks for these.
+    told: watch::Sender<u64>,
+    waits_for_users: Arc<AtomicBool>,
     /// Why nothing can be written at present, or that the history is damaged.
     pub(super) trouble: watch::Sender<Option<String>>,
     /// The first damage that was found.
@@ -60,6 +63,8 @@ impl SharedHistory {
             history: Arc::new(Mutex::new(history)),
             newest: watch::Sender::new(last),
             decided: watch::Sender::default(),
+            told: watch::Sender::new(last),
+            waits_for_users: Arc::default(),
             trouble: watch::Sender::default(),
             damage: Arc::default(),
             unscrubbed: watch::Sender::default(),
@@ -162,6 +167,9 @@ impl SharedHistory {
 
     pub(crate) fn grown(&self, number: Number) {
         grow(&self.newest, number);
+        if !self.waits_for_users.load(Ordering::Acquire) {
+            grow(&self.told, number);
+        }
     }
 
     /// The records up to here have got their stories.
@@ -172,6 +180,21 @@ impl SharedHistory {
     /// The number up to which records have got their stories, as it grows.
     pub(crate) fn decided(&self) -> watch::Receiver<u64> {
         self.decided.subscribe()
+    }
+
+    /// From now on, records wait for their users before they are sent.
+    pub(crate) fn wait_for_users(&self) {
+        self.waits_for_users.store(true, Ordering::Release);
+    }
+
+    /// The records up to here have their users, or will not get them soon.
+    pub(crate) fn tell(&self, upto: Number) {
+        grow(&self.told, upto);
+    }
+
+    /// The number up to which records may be sent, as it grows.
+    pub(crate) fn told(&self) -> watch::Receiver<u64> {
+        self.told.subscribe()
     }
 
     /// The number of the newest record, as it grows.

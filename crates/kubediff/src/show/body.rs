@@ -31,6 +31,7 @@ const NAMES: &[&str] = &[
     "uid",
     "summary",
     "managers",
+    "user",
     "paths",
     "diff",
     "source",
@@ -124,7 +125,9 @@ impl BodyTemplate {
             "cluster": self.cluster,
             "secrets": self.secrets,
         });
-        for name in ["severity", "change", "summary", "paths", "diff", "source", "number", "tells", "story"] {
+        for name in
+            ["severity", "change", "summary", "paths", "diff", "source", "number", "tells", "story", "user"]
+        {
             context[name] = fields[name].clone();
         }
         let template = self.environment.get_template(TEMPLATE).map_err(|error| error.kind().to_string())?;

@@ -32,7 +32,7 @@ use super::sessions::{Guests, Pass, Sessions, User};
 use super::store::Store;
 use super::template::{Frame, render};
 use super::viewer::Viewer;
-use crate::config::{TlsFiles, WebSettings};
+use crate::config::{Listen, TlsFiles, WebSettings};
 use crate::text::terminal::{escape, say};
 
 /// How long a handshake, the head of a request and its body may take, and a connection may be idle.
@@ -51,15 +51,17 @@ pub enum WebError {
     #[error(transparent)]
     History(#[from] kubediff_history::Error),
     /// The address is taken, or is not this machine's.
-    #[error("the page cannot be served on {listen}; choose another address as `web.listen`")]
+    #[error("nothing can be served on {listen}; choose another address as `{field}`")]
     Listen {
         /// The address.
         listen: String,
+        /// The field of the configuration.
+        field: &'static str,
         /// Why.
         source: std::io::Error,
     },
     /// A file of the certificate cannot be used.
-    #[error("the certificate of the page: {} has no {what} in PEM: {why}", path.display())]
+    #[error("the certificate of a listener: {} has no {what} in PEM: {why}", path.display())]
     Pem {
         /// The file.
         path: PathBuf,
@@ -69,7 +71,7 @@ pub enum WebError {
         why: String,
     },
     /// The key is not that of the certificate.
-    #[error("the key of the page's certificate cannot be used")]
+    #[error("the key of the certificate cannot be used")]
     Key(#[source] rustls::Error),
 }
 
@@ -104,9 +106,11 @@ impl Listener {
         client: Client,
         guests: Guests,
     ) -> Result<Self, WebError> {
-        let certificate = settings.tls.as_ref().map(|files| Certificate::read(files, folder)).transpose()?;
-        let is_encrypted = certificate.is_some();
-        let (server, address) = bind(settings, certificate.clone()).await?;
+        let is_encrypted = settings.tls.is_some();
+        let bound =
+            Bound::bind("web.listen", settings.listen.0, settings.tls.as_ref(), folder, options()).await?;
+        let Bound { server, renewing } = bound;
+        let address = server.address();
         let store = Arc::new(Store::open(history, TimeZone::system(), None)?);
         let scheme = if is_encrypted { "https" } else { "http" };
         let answered = Answered::default();
@@ -122,7 +126,6 @@ impl Listener {
             async move { entrance.answer(request).await }
         });
         say(&format!("the page is on {scheme}://{address}"));
-        let renewing = certificate.map(|it| AbortOnDropHandle::new(tokio::spawn(it.renew())));
         Ok(Self { serving, answered, _renewing: renewing })
     }
 
@@ -135,36 +138,59 @@ impl Listener {
     }
 }
 
-async fn bind(
-    settings: &WebSettings,
-    certificate: Option<Arc<Certificate>>,
-) -> Result<(Server, SocketAddr), WebError> {
-    let tls = |certificate: Arc<Certificate>| {
-        let builder = ServerConfig::builder_with_provider(provider()).with_safe_default_protocol_versions();
-        let config = builder.map_err(WebError::Key)?.with_no_client_auth().with_cert_resolver(certificate);
-        Ok::<_, WebError>(Arc::new(config))
-    };
-    let tls = certificate.map(tls).transpose()?;
-    let mut failed = None;
-    for address in settings.listen.0.addresses() {
-        let options = ServerOptions {
-            address,
-            tls: tls.clone(),
-            max_request_body: 64 << 10,
-            max_concurrent_streams: 100,
-            read_timeout: Some(HEAD),
-            max_connections: Some(CONNECTIONS),
-        };
-        match free(address).await.and(Server::bind(options).await) {
-            Ok(server) => {
-                let address = server.address();
-                return Ok((server, address));
-            }
-            Err(error) => failed = Some(error),
-        }
+fn options() -> ServerOptions {
+    ServerOptions {
+        max_request_body: 64 << 10,
+        max_concurrent_streams: 100,
+        read_timeout: Some(HEAD),
+        max_connections: Some(CONNECTIONS),
+        ..ServerOptions::default()
     }
-    let source = failed.unwrap_or_else(|| std::io::ErrorKind::AddrNotAvailable.into());
-    Err(WebError::Listen { listen: settings.listen.0.to_string(), source })
+}
+
+/// A port of the daemon, plain or over TLS.
+pub(crate) struct Bound {
+    pub(crate) server: Server,
+    /// Takes the certificate again when it changes, until it is dropped.
+    pub(crate) renewing: Option<AbortOnDropHandle<()>>,
+}
+
+impl Bound {
+    /// Listens where a field of the configuration says.
+    ///
+    /// # Errors
+    ///
+    /// When the certificate cannot be used, or the address is taken.
+    pub(crate) async fn bind(
+        field: &'static str,
+        listen: Listen,
+        tls: Option<&TlsFiles>,
+        folder: &Path,
+        options: ServerOptions,
+    ) -> Result<Self, WebError> {
+        let certificate = tls.map(|files| Certificate::read(files, folder)).transpose()?;
+        let tls = |certificate: Arc<Certificate>| {
+            let builder =
+                ServerConfig::builder_with_provider(provider()).with_safe_default_protocol_versions();
+            let config =
+                builder.map_err(WebError::Key)?.with_no_client_auth().with_cert_resolver(certificate);
+            Ok::<_, WebError>(Arc::new(config))
+        };
+        let tls = certificate.clone().map(tls).transpose()?;
+        let mut failed = None;
+        for address in listen.addresses() {
+            let options = ServerOptions { address, tls: tls.clone(), ..options.clone() };
+            match free(address).await.and(Server::bind(options).await) {
+                Ok(server) => {
+                    let renewing = certificate.map(|it| AbortOnDropHandle::new(tokio::spawn(it.renew())));
+                    return Ok(Self { server, renewing });
+                }
+                Err(error) => failed = Some(error),
+            }
+        }
+        let source = failed.unwrap_or_else(|| std::io::ErrorKind::AddrNotAvailable.into());
+        Err(WebError::Listen { listen: listen.to_string(), field, source })
+    }
 }
 
 /// An error where somebody has the address: the server would share its port with other sockets of this user.

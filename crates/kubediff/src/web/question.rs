@@ -15,7 +15,7 @@ use crate::ask::period::Period;
 
 /// The parameters that say which part of the log is meant.
 pub(super) const SCOPE: &[&str] =
-    &["q", "kind", "ns", "name", "by", "path", "change", "since", "until", "events", "fold"];
+    &["q", "kind", "ns", "name", "by", "user", "path", "change", "since", "until", "events", "fold"];
 
 /// The time around a time that somebody looks for.
 const AROUND: SignedDuration = SignedDuration::from_mins(5);
@@ -28,6 +28,7 @@ pub(super) fn question(params: &Params, reader: &mut Reader, now: &Zoned) -> Res
         target: target(params, reader)?,
         period: period(params, now)?,
         manager: params.get("by").map(str::to_owned),
+        user: params.get("user").map(str::to_owned),
         path: params
             .get("path")
             .map(|text| {
@@ -190,6 +191,7 @@ mod tests {
             ("", "/"),
             ("cart", "/?q=cart"),
             (" cart ns:shop by:kubectl-* since:-2h ", "/?ns=shop&by=kubectl-*&since=-2h&q=cart"),
+            ("user:jane", "/?user=jane"),
             ("since:\"yesterday 14:05\"", "/?since=yesterday+14%3A05"),
             ("deploy/cart", "/?kind=deploy&name=cart"),
             ("shop/cart", "/?ns=shop&name=cart"),

@@ -115,7 +115,7 @@ impl Routed {
         // A value may have become known since it was recorded.
         reader.mask(Arc::new(secrets.clone()));
         let ids = reader.ids()?;
-        let (newest, decided) = (history.newest(), history.decided());
+        let (newest, decided) = (history.told(), history.decided());
         let reading = Mutex::new(Reading { reader, last: None });
         Ok(Self { shapes, history, reading, routes, secrets, ids, newest, decided })
     }
@@ -161,7 +161,7 @@ impl Routed {
         reading.last = None;
         // Taken before reading: whatever has this number or a smaller one is found.
         let (newest, decided) = (*self.newest.borrow(), *self.decided.borrow());
-        let page = Page::oldest(MOST).after(Number(after));
+        let page = Page::oldest(MOST).after(Number(after)).until(Number(newest));
         let found = reading.reader.records(&Filter { gaps: true, ..Filter::default() }, &page)?;
         let mut through = after;
         let mut records = Vec::new();

@@ -127,7 +127,7 @@ fn circumstances(change: &Change) -> String {
     text
 }
 
-/// The managers of a change, behind the words for how sure that is: `(" by ", "kubectl-edit, helm")`.
+/// The user of a change and its managers, or these alone, behind the words for how sure that is: `(" by ", "jane (kubectl-edit, helm)")`.
 pub(crate) fn authors<D>(change: &ChangeRecord<D>) -> Option<(&'static str, String)> {
     let mut names: Vec<String> = Vec::new();
     for name in change.managers.iter().chain(&change.owners).map(managers::name) {
@@ -143,7 +143,15 @@ pub(crate) fn authors<D>(change: &ChangeRecord<D>) -> Option<(&'static str, Stri
     let more = names.len().saturating_sub(3);
     names.truncate(3);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    (!names.is_empty()).then(|| (by, names.join(", ") + &more))
+    let managers = names.join(", ") + &more;
+    match &change.user {
+        Some(user) => {
+            let by = if user.probable { ", probably by " } else { " by " };
+            let managers = if change.managers.is_empty() { String::new() } else { format!(" ({managers})") };
+            Some((by, user.name.clone() + &managers))
+        }
+        None => (!names.is_empty()).then_some((by, managers)),
+    }
 }
 
 /// How a change was seen, where that is not a watch's event.

@@ -28,8 +28,9 @@ pub(in crate::web) const WORK: Duration = Duration::from_millis(300);
 const FACET: usize = 8;
 
 /// The parameters of the timeline.
-const KNOWN: &[&str] =
-    &["q", "kind", "ns", "name", "by", "path", "change", "since", "until", "events", "fold", "cursor"];
+const KNOWN: &[&str] = &[
+    "q", "kind", "ns", "name", "by", "user", "path", "change", "since", "until", "events", "fold", "cursor",
+];
 
 /// The period that is shown: that of the question, or the last hour of the history.
 pub(in crate::web) fn shown(

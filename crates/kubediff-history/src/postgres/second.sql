@@ -1,0 +1,22 @@
+-- Format 2: the users whose requests made changes, as JSON. Programs of format 1 have no use for them.
+SET LOCAL search_path = kubediff;
+CREATE TABLE users (LIKE namespaces INCLUDING ALL);
+CREATE TABLE authors (
+    log int NOT NULL DEFAULT this_log(), number bigint, author int NOT NULL, probable bigint NOT NULL, PRIMARY KEY (log, number)
+);
+CREATE INDEX authors_by_user ON authors (log, author, number);
+DO $$
+DECLARE
+    part text;
+BEGIN
+    FOREACH part IN ARRAY ARRAY['users', 'authors'] LOOP
+        EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', part);
+        EXECUTE format('CREATE POLICY read ON %I FOR SELECT USING (log = this_log() AND (SELECT may_read()))', part);
+        EXECUTE format('CREATE POLICY add ON %I FOR INSERT WITH CHECK (log = this_log() AND (SELECT may_write()))', part);
+        EXECUTE format('CREATE POLICY change ON %I FOR UPDATE USING (log = this_log() AND (SELECT may_write()))', part);
+        EXECUTE format('CREATE POLICY remove ON %I FOR DELETE USING (log = this_log() AND (SELECT may_write()))', part);
+    END LOOP;
+END $$;
+GRANT SELECT ON users, authors TO kubediff_reader;
+GRANT SELECT, INSERT, UPDATE, DELETE ON users, authors TO kubediff_writer;
+UPDATE format SET version = 2;
