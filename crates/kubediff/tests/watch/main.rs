@@ -8,6 +8,7 @@
 )]
 
 mod arguments;
+mod audit;
 mod behind;
 mod cluster;
 mod contexts;
