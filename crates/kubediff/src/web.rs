@@ -28,6 +28,7 @@ mod viewer;
 mod wanted;
 
 pub use args::UiArgs;
+#[cfg(feature = "mcp")]
 pub(crate) use behind::Behind;
 pub use error::UiError;
 pub use listener::WebError;

@@ -63,7 +63,8 @@ impl Call {
             }
         }
         let required = tool.input_schema.get("required").and_then(Value::as_array).into_iter().flatten();
-        for name in required.filter_map(Value::as_str).filter(|name| !arguments.contains_key(*name)) {
+        let mut required = required.filter_map(Value::as_str);
+        if let Some(name) = required.find(|name| !arguments.contains_key(*name)) {
             return Err(Refusal::wrong(name, "It is missing.", format!("`{}` needs it.", tool.name)));
         }
         let list = match &*tool.name {

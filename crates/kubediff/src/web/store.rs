@@ -329,7 +329,7 @@ mod tests {
             ..ObjectId::default()
         };
         let record = ChangeRecord { object, summary: "added".to_owned(), ..ChangeRecord::default() };
-        let body = Body::redacted("{}".to_owned());
+        let body = Body::redacted("{}");
         batch.observe(Observation { record, body, what: What::Change, replaces: None });
         history.commit(&batch).unwrap();
         let place = Place { location: Location::File(path.clone()), cluster: None, beside: Some(path) };

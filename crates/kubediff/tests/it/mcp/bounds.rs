@@ -58,13 +58,13 @@ async fn whoever_asks_for_everything_gets_it_in_parts() {
     assert_eq!((numbers.len(), numbers.iter().collect::<BTreeSet<_>>().len()), (302, 302));
     assert!(numbers.is_sorted_by(|a, b| a > b) && parts > 2, "{parts}");
     let of_object = |entry: &Value| entry["object"]["metadata"]["name"].clone();
-    let (objects, parts) = assistant.all("objects", json!({"kind": "cm", "limit": 200}), "items").await;
+    let (objects, parts) = assistant.all("objects", json!({"kind": "cm", "limit": 50}), "items").await;
     let mut expected = names.clone();
     expected.extend(["long", "wide"].map(str::to_owned));
     assert_eq!(names_of(&objects, &of_object), expected);
     assert!(parts > 2, "{parts}");
     for whole in [false, true] {
-        let asked = json!({"from": "14:05", "to": "14:25", "whole": whole, "limit": 200});
+        let asked = json!({"from": "14:05", "to": "14:25", "whole": whole, "limit": 100});
         let (differences, parts) = assistant.all("diff", asked, "items").await;
         assert_eq!(names_of(&differences, &name), expected, "{whole}");
         assert!(parts >= 2, "{whole}: {parts}");

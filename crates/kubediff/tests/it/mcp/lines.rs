@@ -121,7 +121,7 @@ fn the_program_ends_with_its_input() {
     let shop = Shop::open();
     let (code, rest, said) = Server::at(&shop).end();
     assert_eq!((code, rest.as_str()), (0, ""), "{said}");
-    // A request that was cancelled has no answer, and one on its way has.
+    // A request on its way is answered.
     let mut server = Server::at(&shop);
     server.begin();
     server.request(2, "tools/call", json!({"name": "changes", "arguments": {}}));

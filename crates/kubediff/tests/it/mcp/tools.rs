@@ -85,14 +85,14 @@ async fn a_client_gets_instructions_and_tools_that_only_read() {
             at string
             cursor string
             kind! string
-            limit integer minimum 1 maximum 200 default 20
+            limit integer minimum 1 maximum 50 default 20
             name string
             ns string
         diff: What is different between two times
             cursor string
             from! string
             kind string
-            limit integer minimum 1 maximum 200 default 50
+            limit integer minimum 1 maximum 100 default 50
             name string
             ns string
             to string default "now"

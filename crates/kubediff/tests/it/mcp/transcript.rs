@@ -109,6 +109,9 @@ async fn ten_questions_on_call_have_the_answers_of_the_history() {
     assert_eq!(coverage["answer"]["cluster"], "prod");
     let covered = on_call.ask("coverage", json!({"since": "2026-01-01"})).await;
     assert!(covered["doubts"].to_string().contains("what happened before is not known"), "{covered}");
+    let before = on_call.ask("changes", json!({"until": "2026-01-01"})).await;
+    assert_eq!(before["answer"]["items"], json!([]));
+    assert!(before["doubts"].to_string().contains("the history is complete since"), "{before}");
 
     // 5. What is different between two instants?
     let asked = json!({"from": "14:02", "to": "14:08", "kind": "cm", "ns": "shop"});
