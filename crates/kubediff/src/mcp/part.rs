@@ -1,5 +1,6 @@
 //! The part of an answer of `/v1` that an assistant gets at once.
 
+use http::StatusCode;
 use serde_json::Value;
 
 use super::cut::{fit, keep, size};
@@ -30,7 +31,7 @@ impl Part {
             return Ok(Self { answer, next: None, count: 0, is_shorter: false, is_cut });
         };
         let Some(Value::Array(mut entries)) = take(name) else {
-            return Err(Refusal::late());
+            return Err(Refusal::of(StatusCode::BAD_GATEWAY, b""));
         };
         if call.is_short() {
             let objects = entries.iter_mut().filter_map(Value::as_object_mut);
