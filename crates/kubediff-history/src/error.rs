@@ -224,7 +224,7 @@ pub enum Error {
     /// The caller's data cannot be stored.
     #[error("an observation cannot be stored: {0}")]
     Invalid(&'static str),
-    /// A reader has met its deadline ([`Reader::until`](crate::Reader::until)).
+    /// Nobody waits for the answer any more ([`Reader::wait`](crate::Reader::wait)).
     #[error("the answer takes too long; ask for a shorter time, for a kind or a namespace")]
     Late,
     /// There is nothing of that name.

@@ -52,6 +52,7 @@ mod filter;
 mod history;
 mod location;
 mod mask;
+mod patience;
 mod places;
 #[cfg(feature = "postgres")]
 mod postgres;
@@ -74,6 +75,7 @@ pub use filter::{At, Filter, KindName, Order, Page, Scope};
 pub use history::History;
 pub use location::Location;
 pub use mask::{Details, Mask};
+pub use patience::Patience;
 pub use places::Places;
 #[cfg(feature = "postgres")]
 pub use postgres::{Address, migrate_database};

@@ -11,7 +11,6 @@ use std::fmt;
 use std::ops::{ControlFlow, Range, RangeInclusive};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
 
 use jiff::Timestamp;
 use rusqlite::Connection;
@@ -21,6 +20,7 @@ use crate::blame::{Blame, Blaming, Field};
 use crate::error::{Error, Place};
 use crate::filter::{At, Filter, KindName, Page, Scope};
 use crate::mask::Mask;
+use crate::patience::Patience;
 #[cfg(feature = "postgres")]
 use crate::postgres::session::Role;
 #[cfg(feature = "postgres")]
@@ -50,7 +50,7 @@ pub struct Reader {
     made: HashMap<(i64, i64), Option<Timestamp>>,
 }
 
-/// SQLite looks at the deadline after so many steps of its machine.
+/// SQLite looks whether somebody waits after so many steps of its machine.
 const STEPS: i32 = 10_000;
 
 /// A connection for reading.
@@ -72,16 +72,16 @@ impl Session {
         }
     }
 
-    /// Ends questions that are not answered by then.
-    fn until(&mut self, deadline: Option<Instant>) -> Outcome<()> {
+    /// Ends questions for which nobody waits.
+    fn wait(&mut self, patience: &Patience) -> Outcome<()> {
         match self {
             Self::File { connection, .. } => {
-                let is_late = deadline.map(|deadline| move || Instant::now() >= deadline);
-                Ok(connection.progress_handler(STEPS, is_late)?)
+                let patience = patience.clone();
+                Ok(connection.progress_handler(STEPS, Some(move || patience.has_ended()))?)
             }
             #[cfg(feature = "postgres")]
             Self::Postgres(session, ..) => {
-                session.until(deadline);
+                session.until(patience.deadline);
                 Ok(())
             }
         }
@@ -89,15 +89,15 @@ impl Session {
 }
 
 impl Reader {
-    /// Ends questions with [`Error::Late`] that are not answered by then; without a deadline, they take as long as they take. The content
-    /// that is being unpacked at the deadline delays the error a little.
+    /// Ends questions with [`Error::Late`] that are not answered when patience ends. The content that is being unpacked then delays the error
+    /// a little, as does a statement of a database where patience has no deadline.
     ///
     /// # Errors
     ///
     /// When the database does not take the deadline.
-    pub fn until(&mut self, deadline: Option<Instant>) -> Result<(), Error> {
-        self.codec.deadline = deadline;
-        self.session.until(deadline).map_err(|fault| fault.at(self.place.clone()))
+    pub fn wait(&mut self, patience: &Patience) -> Result<(), Error> {
+        self.codec.patience = patience.clone();
+        self.session.wait(patience).map_err(|fault| fault.at(self.place.clone()))
     }
 
     /// A number that is another one once something was written to the history. Those of two readers say nothing about each other.

@@ -58,6 +58,11 @@ pub enum Command {
     #[command(after_help = UI)]
     Ui(crate::web::UiArgs),
 
+    #[cfg(feature = "mcp")]
+    /// Answers an assistant's questions to a history, by the Model Context Protocol
+    #[command(after_help = MCP)]
+    Mcp(crate::mcp::McpArgs),
+
     /// A question to a history.
     #[command(flatten)]
     Query(crate::query::Query),
@@ -71,6 +76,11 @@ pub enum Command {
 const UI: &str = "Example:\n  The page of a file, also while a daemon writes to it:\n    kubediff ui --history history.db\n\nThe page is on this \
 machine alone. It changes nothing.\n\nExit codes: 0 ended as asked, 1 the history cannot be read or the port is taken, 2 the command line cannot be \
 understood.";
+
+#[cfg(feature = "mcp")]
+const MCP: &str = "Example:\n  What the client of an assistant starts:\n    kubediff mcp --history history.db\n\nIt answers on standard \
+input and output, changes nothing, and ends with its input.\n\nExit codes: 0 ended as asked, 1 the history cannot be read or the input is not \
+the protocol, 2 the command line cannot be understood, 3 there is no way to the daemon.";
 
 const REPLAY: &str = "Example:\n  Record what a rollout changes in the namespace shop, then look at it:\n    \
 kubediff record rollout.jsonl -n shop\n    kubediff replay rollout.jsonl\n\nExit codes: 0 shown, 1 the recording cannot be \

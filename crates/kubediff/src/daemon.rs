@@ -4,6 +4,7 @@
 //! what happened in between.
 
 mod audit;
+mod bearer;
 mod control;
 mod current;
 mod deliveries;

@@ -19,6 +19,8 @@ pub mod exit;
 mod follow;
 mod hide;
 mod history;
+#[cfg(feature = "mcp")]
+pub mod mcp;
 mod model;
 pub mod program;
 pub mod query;

@@ -77,6 +77,10 @@ async fn command() -> ExitCode {
         Command::Ui(args) => {
             crate::web::run(&args).await.map(success).map_err(|error| (error.exit(), Box::from(error)))
         }
+        #[cfg(feature = "mcp")]
+        Command::Mcp(args) => {
+            crate::mcp::run(&args).await.map(success).map_err(|error| (error.exit(), Box::from(error)))
+        }
         #[cfg(feature = "demo")]
         Command::Demo(args) => {
             log(args.session.verbose);

@@ -1,10 +1,12 @@
 //! The page: `kubediff ui` answers a browser from a history, and programs as JSON. Nothing here changes anything.
 
-mod address;
+pub(crate) mod address;
 mod args;
 mod assets;
+mod behind;
 mod door;
 mod entrance;
+mod error;
 mod etag;
 mod listener;
 mod live;
@@ -26,8 +28,11 @@ mod viewer;
 mod wanted;
 
 pub use args::UiArgs;
+#[cfg(feature = "mcp")]
+pub(crate) use behind::Behind;
+pub use error::UiError;
 pub use listener::WebError;
 pub(crate) use listener::{Answered, Bound, Listener};
-pub use server::{UiError, run};
+pub use server::run;
 pub(crate) use sessions::Guests;
 pub(crate) use store::Place;

@@ -200,20 +200,7 @@ fn list(ids: &[i64]) -> String {
 fn managers_like(db: Db<'_>, pattern: &str) -> Outcome<Vec<i64>> {
     let names =
         db.all("SELECT id, name FROM managers", &[], |row| Ok((row.get(0)?, row.get::<String>(1)?)))?;
-    Ok(names.into_iter().filter(|(_, name)| is_like(name, pattern)).map(|(id, _)| id).collect())
-}
-
-/// Whether a name matches a pattern, in which `*` stands for any characters.
-pub(super) fn is_like(name: &str, pattern: &str) -> bool {
-    let mut parts = pattern.split('*');
-    let first = parts.next().unwrap_or_default();
-    let Some(mut rest) = name.strip_prefix(first) else { return false };
-    let Some(last) = parts.next_back() else { return rest.is_empty() };
-    for part in parts {
-        let Some(at) = rest.find(part) else { return false };
-        rest = rest.get(at + part.len()..).unwrap_or_default();
-    }
-    rest.ends_with(last)
+    Ok(names.into_iter().filter(|(_, name)| names::is_like(name, pattern)).map(|(id, _)| id).collect())
 }
 
 /// The paths that are wanted or below a wanted one. Both may be many.

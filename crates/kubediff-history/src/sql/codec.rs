@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
-use std::time::Instant;
 
 use zstd_dictionary::{Dictionary, Form, Packer, Packing, Unpacker, Unpacking, finalize};
 
 use super::conditions::in_list;
 use super::db::{Db, Row, values};
 use super::fault::{Fault, Outcome};
+use crate::patience::Patience;
 
 /// The most bytes that a version or its details may have: a damaged length must not exhaust the memory.
 pub(crate) const MOST_BYTES: usize = 64 << 20;
@@ -35,7 +35,7 @@ pub(crate) struct Codec {
     /// Contents that the versions which are being unpacked share.
     shared: HashMap<i64, Vec<u8>>,
     /// When it refuses to unpack more.
-    pub(crate) deadline: Option<Instant>,
+    pub(crate) patience: Patience,
 }
 
 /// Bytes packed against a dictionary; 0 means none.
@@ -148,7 +148,7 @@ impl Codec {
             packings: HashMap::new(),
             samples: HashMap::new(),
             shared: HashMap::new(),
-            deadline: None,
+            patience: Patience::default(),
         })
     }
 
@@ -235,7 +235,7 @@ impl Codec {
 
     /// Refuses to unpack what is too long, or comes too late.
     fn expect(&self, length: usize) -> Outcome<()> {
-        if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+        if self.patience.has_ended() {
             return Err(Fault::Late);
         }
         if length > MOST_BYTES {

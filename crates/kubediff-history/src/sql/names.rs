@@ -141,3 +141,16 @@ pub(crate) fn find(db: Db<'_>, table: Table, name: &str) -> Outcome<Option<i64>>
     let sql = format!("SELECT id FROM {} WHERE name = ?1", table.name());
     db.first(&sql, values![name], |row| row.get(0))
 }
+
+/// Whether a name matches a pattern, in which `*` stands for any characters.
+pub(super) fn is_like(name: &str, pattern: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = name.strip_prefix(first) else { return false };
+    let Some(last) = parts.next_back() else { return rest.is_empty() };
+    for part in parts {
+        let Some(at) = rest.find(part) else { return false };
+        rest = rest.get(at + part.len()..).unwrap_or_default();
+    }
+    rest.ends_with(last)
+}

@@ -39,7 +39,7 @@ pub(crate) fn like(db: Db<'_>, pattern: &str) -> Outcome<Vec<i64>> {
     let all = db.all("SELECT id, name FROM users", &[], |row| Ok((row.get(0)?, row.get::<String>(1)?)))?;
     let is_wanted = |json: &String| {
         let user: Option<User> = serde_json::from_str(json).ok();
-        user.is_some_and(|user| super::candidates::is_like(&user.name, pattern))
+        user.is_some_and(|user| super::names::is_like(&user.name, pattern))
     };
     Ok(all.into_iter().filter(|(_, json)| is_wanted(json)).map(|(id, _)| id).collect())
 }

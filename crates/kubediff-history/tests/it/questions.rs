@@ -1,5 +1,6 @@
 //! Issue 12, blame and point in time from the history alone; retention with sinks.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use expect_test::expect;
@@ -515,7 +516,7 @@ fn a_survey_counts_the_latest_changes_one_by_one() {
 }
 
 #[test]
-fn k5_a_question_ends_at_its_deadline_and_the_reader_answers_the_next_one() {
+fn k5_a_question_ends_with_the_patience_and_the_reader_answers_the_next_one() {
     let folder = tempfile::tempdir().unwrap();
     let mut history = open(&folder.path().join("history.db"));
     let web = object("pods", Some("shop"), "web", "1");
@@ -526,8 +527,8 @@ fn k5_a_question_ends_at_its_deadline_and_the_reader_answers_the_next_one() {
     commit(&mut history, versions);
     let mut reader = history.reader().unwrap();
     let incarnation = reader.incarnations(&Scope::default()).unwrap().remove(0);
-    let mut asked = |deadline| {
-        reader.until(deadline).unwrap();
+    let mut asked = |deadline, is_over: bool| {
+        reader.wait(&Patience { deadline, is_over: Arc::new(is_over.into()) }).unwrap();
         // The first works in SQLite, the others unpack.
         [
             reader.survey(&Filter::default(), &[at(0), at(1)]).map(drop),
@@ -535,10 +536,12 @@ fn k5_a_question_ends_at_its_deadline_and_the_reader_answers_the_next_one() {
             reader.blame(&incarnation, None, &fields).map(drop),
         ]
     };
-    let late = asked(Some(Instant::now()));
-    assert!(late.iter().all(|answer| matches!(answer, Err(Error::Late))), "{late:?}");
-    let answered = asked(None);
-    assert!(answered.iter().all(Result::is_ok), "{answered:?}");
-    let answered = asked(Some(Instant::now() + Duration::from_secs(3_600)));
+    for (deadline, is_over) in [(Some(Instant::now()), false), (None, true)] {
+        let late = asked(deadline, is_over);
+        assert!(late.iter().all(|answer| matches!(answer, Err(Error::Late))), "{late:?}");
+        let answered = asked(None, false);
+        assert!(answered.iter().all(Result::is_ok), "{answered:?}");
+    }
+    let answered = asked(Some(Instant::now() + Duration::from_secs(3_600)), false);
     assert!(answered.iter().all(Result::is_ok), "{answered:?}");
 }

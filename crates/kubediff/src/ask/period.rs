@@ -79,6 +79,19 @@ pub(crate) fn ended(end: Timestamp, at: Timestamp, zone: &TimeZone) -> Option<St
     })
 }
 
+/// The doubt whether a history knows all of the time from then on, in a sentence.
+pub(crate) fn begins(
+    reader: &mut Reader,
+    from: Option<Timestamp>,
+    zone: &TimeZone,
+) -> Result<Option<String>, AskError> {
+    let since = reader.complete_since()?.filter(|since| from.is_some_and(|from| from < *since));
+    let begins = |since| {
+        format!("the history begins at {}: what happened before is not known", date_and_time(since, zone))
+    };
+    Ok(since.map(begins))
+}
+
 /// The doubts about the state at a time, in sentences.
 pub(crate) fn doubts(
     reader: &mut Reader,

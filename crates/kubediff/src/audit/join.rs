@@ -198,10 +198,13 @@ impl Join {
         let (changes, writes) = (&waits.changes, &waits.writes);
         let has_status = self.with_status.contains(&key.0);
         let groups = groups(writes);
-        let fits = |change: usize, write: usize| {
+        let fit = |change: usize, write: usize| {
             let (Some((seen, _)), Some(it)) = (changes.get(change), writes.get(write)) else { return false };
             may_have_made(it, seen, has_status)
         };
+        let table: Vec<bool> =
+            (0..changes.len() * writes.len()).map(|at| fit(at / writes.len(), at % writes.len())).collect();
+        let fits = |change: usize, write: usize| table.get(change * writes.len() + write) == Some(&true);
         let all = possible(changes.len(), &groups, fits);
         let (mut users, mut ending) = (Vec::new(), None);
         for ((seen, _), possible) in changes.iter().zip(all) {

@@ -3,7 +3,7 @@
 use kubediff_history::{Number, ObjectId};
 
 /// The segment of an object without a namespace.
-pub(super) const NONE: &str = "-";
+pub(crate) const NONE: &str = "-";
 
 /// `/change/812`.
 pub(super) fn change(number: Number) -> String {
@@ -26,7 +26,7 @@ pub(super) fn named(resource: &str, namespace: Option<&str>, name: &str) -> Stri
 }
 
 /// A path with parameters; those without a value are left out.
-pub(super) fn with<'a>(path: &str, parameters: impl IntoIterator<Item = (&'a str, String)>) -> String {
+pub(crate) fn with<'a>(path: &str, parameters: impl IntoIterator<Item = (&'a str, String)>) -> String {
     let mut query = form_urlencoded::Serializer::new(String::new());
     let mut is_empty = true;
     for (name, value) in parameters.into_iter().filter(|(_, value)| !value.is_empty()) {
@@ -37,7 +37,7 @@ pub(super) fn with<'a>(path: &str, parameters: impl IntoIterator<Item = (&'a str
 }
 
 /// A text as a segment of a path (RFC 3986, 3.3).
-pub(super) fn segment(text: &str) -> String {
+pub(crate) fn segment(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~:".contains(&byte) {

@@ -6,11 +6,10 @@ use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use jiff::Zoned;
 use serve::{Body, compressed, full};
 
+use super::behind::Behind;
 use super::door::{Admission, Door};
 use super::problem::Problem;
-use super::remote::Remote;
-use super::routes::{Routes, moved, refusal};
-use super::viewer::Viewer;
+use super::routes::{moved, refusal};
 
 /// Nothing but the page's own files runs in it, and no other page shows it.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
@@ -40,12 +39,6 @@ pub(super) fn hardened(mut response: Response<Body>, is_head: bool) -> Response<
 pub(super) struct Entrance {
     door: Door,
     behind: Behind,
-}
-
-/// The source of the answers.
-pub(super) enum Behind {
-    File(Routes),
-    Daemon(Box<Remote>),
 }
 
 impl Entrance {
@@ -89,9 +82,6 @@ impl Entrance {
             }
             Admission::Inside => {}
         }
-        match &self.behind {
-            Behind::File(routes) => routes.answer(&request, &Viewer::Owner).await,
-            Behind::Daemon(remote) => remote.answer(&request).await,
-        }
+        self.behind.answer(&request).await
     }
 }

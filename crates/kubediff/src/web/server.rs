@@ -11,71 +11,21 @@ use hyper::body::Incoming;
 use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use jiff::Zoned;
 use serve::http::{ConnectionInfo, Server, ServerOptions};
 
 use super::args::UiArgs;
+use super::behind::{Behind, store};
 use super::door::Door;
-use super::entrance::{Behind, Entrance};
-use super::remote::{ALIVE, Remote};
+use super::entrance::Entrance;
+use super::error::UiError;
+use super::remote::ALIVE;
 use super::routes::Routes;
-use super::store::{Seen, Store};
 use super::viewer::Viewer;
-use crate::exit::Exit;
-use crate::query::{DaemonError, QueryError};
 use crate::signals::Signals;
 use crate::text::terminal::say;
 
 /// How long the head of a request may take, and a connection may be idle.
 const HEAD: Duration = Duration::from_secs(60);
-
-/// The page could not begin, or had to end.
-#[derive(Debug, thiserror::Error)]
-pub enum UiError {
-    /// The history cannot be read.
-    #[error(transparent)]
-    History(#[from] QueryError),
-    /// The port is taken.
-    #[error(
-        "the page cannot be served on port {port} of this machine; leave --port out, or choose another one"
-    )]
-    Port {
-        /// The port.
-        port: u16,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// The program cannot listen for signals.
-    #[error("signals cannot be handled")]
-    Signals(#[source] std::io::Error),
-    /// There are no random numbers.
-    #[error("the system has no random numbers for the link of the page")]
-    Random(#[from] getrandom::Error),
-    /// The daemon cannot be asked.
-    #[error(transparent)]
-    Daemon(#[from] DaemonError),
-    /// A thread has ended although it should not.
-    #[error(
-        "the thread that opens the history has ended unexpectedly, which is a mistake in kubediff; report the message above"
-    )]
-    Ended(#[source] tokio::task::JoinError),
-    /// The connection on standard input and output ended with an error.
-    #[error("the page on standard input and output ended")]
-    Stdio(#[source] hyper::Error),
-}
-
-impl UiError {
-    /// How the program ends with this.
-    pub fn exit(&self) -> Exit {
-        match self {
-            Self::History(error) => error.exit(),
-            Self::Daemon(error) => error.exit(),
-            Self::Port { .. } | Self::Signals(_) | Self::Random(_) | Self::Ended(_) | Self::Stdio(_) => {
-                Exit::Failure
-            }
-        }
-    }
-}
 
 /// Serves the page until it is asked to end.
 ///
@@ -88,28 +38,13 @@ pub async fn run(args: &UiArgs) -> Result<(), UiError> {
     }
     let mut signals = Signals::listen().map_err(UiError::Signals)?;
     let server = bind(args.port).await.map_err(|source| UiError::Port { port: args.port, source })?;
-    let (behind, of) = match &args.source.daemon {
-        Some(name) => {
-            let remote = Remote::open(name.clone(), args.source.clone());
-            let remote = tokio::select! {
-                opened = remote => opened?,
-                () = signals.end() => return Ok(()),
-            };
-            (Behind::Daemon(Box::new(remote)), format!("{}/{}", name.namespace, name.name))
-        }
-        None => {
-            // A named pipe in the place of the file would never answer.
-            let opening = args.clone();
-            let store = tokio::select! {
-                opened = tokio::task::spawn_blocking(move || store(&opening)) => opened.map_err(UiError::Ended)??,
-                () = signals.end() => return Ok(()),
-            };
-            let name = store.cluster.clone();
-            (Behind::File(Routes::new(store, "http")), name)
-        }
+    let behind = tokio::select! {
+        opened = Behind::open(&args.source) => opened?,
+        () = signals.end() => return Ok(()),
     };
     let door = Door::new(server.address());
     let link = door.link()?;
+    let of = behind.name.clone();
     let entrance = Arc::new(Entrance::new(door, behind));
     let serving = server.serve(move |request: Request<Bytes>, _: ConnectionInfo| {
         let entrance = entrance.clone();
@@ -149,28 +84,9 @@ fn own_address() -> Ipv4Addr {
     }
 }
 
-/// The history of the page. Its stories are folded meanwhile: the first page need not wait.
-fn store(args: &UiArgs) -> Result<Arc<Store>, UiError> {
-    let location = args.source.location()?;
-    let (cluster, beside) = (args.source.cluster(&location)?, location.file().map(std::path::Path::to_owned));
-    let place = super::Place { location, cluster, beside };
-    let now = args.source.now.clone();
-    let zone = now.clone().unwrap_or_else(Zoned::now).time_zone().clone();
-    // The clock of the person who asks a daemon goes on.
-    let fixed = now.filter(|_| !args.stdio).map(|now| now.timestamp());
-    let store = Arc::new(Store::open(place, zone, fixed).map_err(QueryError::from)?);
-    let folding = store.clone();
-    tokio::runtime::Handle::current().spawn(async move {
-        let _ = folding
-            .ask(Seen::default(), |asked| asked.store.stories(asked.reader, asked.now.timestamp()).map(drop))
-            .await;
-    });
-    Ok(store)
-}
-
 /// Serves the page on standard input and output, until the other side ends it.
 async fn stdio(args: &UiArgs) -> Result<(), UiError> {
-    let routes = Arc::new(Routes::new(store(args)?, "http"));
+    let routes = Arc::new(Routes::new(store(&args.source, false)?, "http"));
     let service = service_fn(move |request: Request<Incoming>| {
         let routes = routes.clone();
         async move {

@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, TryLockError};
 use std::time::{Duration, Instant};
 
 use http::StatusCode;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, Zoned};
-use kubediff_history::{Location, Number, Reader, Sight};
+use kubediff_history::{Location, Number, Patience, Reader, Sight};
 use tokio::sync::Semaphore;
 
 use super::problem::Problem;
@@ -120,6 +121,16 @@ pub(super) struct Asked<'a> {
     pub(super) is_partial: bool,
 }
 
+/// Somebody who waits for an answer, until this is dropped.
+#[derive(Default)]
+struct Waiting(Arc<AtomicBool>);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// The part of the history that the sender of a question may see; all of it by default.
 #[derive(Clone, Default, Hash)]
 pub(super) struct Seen {
@@ -154,27 +165,31 @@ impl Store {
         })
     }
 
-    /// Runs a question on a thread for blocking work. The answer is made of what its sender may see.
+    /// Runs a question on a thread for blocking work. The answer is made of what its sender may see. The question ends soon after nobody
+    /// waits for it any more, and keeps its room until then.
     pub(super) async fn ask<T: Send + 'static>(
         self: &Arc<Self>,
         seen: Seen,
         question: impl FnOnce(&mut Asked<'_>) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
-        // The semaphores are never closed. A question may go on when nobody waits for it any more, and keeps its room.
+        // The semaphores are never closed.
         let turn = match seen.user.clone().map(|user| self.turn(user)) {
             Some(turn) => turn.acquire_owned().await.ok(),
             None => None,
         };
         let room = self.room.clone().acquire_owned().await.ok();
         let store = self.clone();
+        let waiting = Waiting::default();
+        let is_over = waiting.0.clone();
         let answer = tokio::task::spawn_blocking(move || {
             let _room = (turn, room);
             store.is_the_same()?;
             let idle = || store.idle.lock().unwrap_or_else(PoisonError::into_inner);
             let known = idle().pop();
             let mut masked = known.map_or_else(|| Masked::open(&store.place), Ok)?;
-            // First: the reader has the deadline of its last question.
-            masked.reader.until(seen.user.as_ref().map(|_| Instant::now() + LONGEST))?;
+            // First: the reader has the patience of its last question.
+            let deadline = seen.user.as_ref().map(|_| Instant::now() + LONGEST);
+            masked.reader.wait(&Patience { deadline, is_over })?;
             masked.refresh(&store.place)?;
             masked.reader.limit(seen.sight.as_deref())?;
             let now = store.now.unwrap_or_else(Timestamp::now).to_zoned(store.zone.clone());
@@ -203,7 +218,7 @@ impl Store {
     fn is_the_same(&self) -> Result<(), Problem> {
         let problem = |title: &str| {
             Problem::new(StatusCode::GONE, title)
-                .hint("Start `kubediff ui` again, with the file that it is to show.")
+                .hint("Start `kubediff` again, with the file that it is to show.")
         };
         let Some(file) = self.place.location.file() else { return Ok(()) };
         match identity(file) {
@@ -294,9 +309,55 @@ impl Known<'_> {
 mod tests {
     use std::sync::Condvar;
 
-    use kubediff_history::{Cluster, History, Settings};
+    use kubediff_history::{
+        Batch, Body, ChangeRecord, Cluster, Filter, History, ObjectId, Observation, Page, Settings, What,
+    };
 
     use super::*;
+
+    #[tokio::test]
+    async fn a_question_that_nobody_waits_for_ends() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("history.db");
+        let cluster = Cluster { uid: "1".to_owned(), name: None };
+        let mut history = History::open(&path, &cluster, &Settings::default()).unwrap();
+        let mut batch = Batch::default();
+        let object = ObjectId {
+            resource: "pods".to_owned(),
+            name: "a".to_owned(),
+            uid: "1".to_owned(),
+            ..ObjectId::default()
+        };
+        let record = ChangeRecord { object, summary: "added".to_owned(), ..ChangeRecord::default() };
+        let body = Body::redacted("{}");
+        batch.observe(Observation { record, body, what: What::Change, replaces: None });
+        history.commit(&batch).unwrap();
+        let place = Place { location: Location::File(path.clone()), cluster: None, beside: Some(path) };
+        let store = Arc::new(Store::open(place, TimeZone::UTC, None).unwrap());
+        let (begins, began) = tokio::sync::oneshot::channel();
+        let (ends, ended) = tokio::sync::oneshot::channel();
+        let long = move |asked: &mut Asked<'_>| {
+            begins.send(()).unwrap();
+            let until = Instant::now() + Duration::from_secs(30);
+            while Instant::now() < until {
+                if let Err(error) = asked.reader.records(&Filter::default(), &Page::newest(10)) {
+                    let _ = ends.send(error);
+                    break;
+                }
+            }
+            Ok(())
+        };
+        let asking = store.clone();
+        let asking = tokio::spawn(async move { asking.ask(Seen::default(), long).await });
+        began.await.unwrap();
+        asking.abort();
+        let ended = ended.await;
+        assert!(matches!(ended, Ok(kubediff_history::Error::Late)), "{ended:?}");
+        // The reader answers the next question.
+        let last = store
+            .ask(Seen::default(), |asked| Ok(asked.reader.records(&Filter::default(), &Page::newest(10))?));
+        assert_eq!(last.await.unwrap().records.len(), 1);
+    }
 
     #[tokio::test]
     async fn heavy_questions_of_one_user_leave_readers_to_others() {

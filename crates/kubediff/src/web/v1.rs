@@ -12,13 +12,13 @@ use super::address;
 use super::assets::description;
 use super::params::Params;
 use super::problem::Problem;
-use super::question::{SCOPE, question, target};
+use super::question::{SCOPE, period, question, target};
 use super::screen::{Named, WORK, find, moment, parts, shown_period};
 use super::store::Asked;
 use crate::ask::cursor::Cursor;
 use crate::ask::log::{Item, Step, Walk};
 use crate::ask::net::Net;
-use crate::ask::period::{Period, doubts, end, unwatched};
+use crate::ask::period::{Period, begins, doubts, end, unwatched};
 use crate::ask::{AskError, authors, object, shown};
 use crate::changes::change::WithObjects;
 use crate::model::patch::PatchOp;
@@ -58,6 +58,7 @@ pub(super) fn answer(
         ["diff"] => diff(asked, params)?,
         ["state"] => objects(asked, params)?,
         ["gaps"] => gaps(asked, params)?,
+        ["coverage"] => covered(asked, params)?,
         ["kinds"] => {
             known(params, &[], &[])?;
             let kinds = asked.reader.kinds()?;
@@ -372,6 +373,21 @@ fn gaps(asked: &mut Asked<'_>, params: &Params) -> Result<String, Problem> {
     let page = Page::newest(params.number("limit", ITEMS.0, 1, ITEMS.1)?);
     let gaps = asked.reader.gaps(&question.target.scope, question.period.from, question.period.to, &page)?;
     line(&json!({ "items": gaps }))
+}
+
+/// How much is known of objects in a period.
+fn covered(asked: &mut Asked<'_>, params: &Params) -> Result<String, Problem> {
+    known(params, TARGET, &["since", "until", "limit"])?;
+    let target = target(params, asked.reader)?;
+    let period = period(params, &asked.now)?;
+    let page = Page::newest(params.number("limit", ITEMS.0, 1, ITEMS.1)?);
+    let gaps = asked.reader.gaps(&target.scope, period.from, period.to, &page)?;
+    let (until, zone) = (period.to.unwrap_or_else(|| asked.now.timestamp()), asked.now.time_zone().clone());
+    let mut found = doubts(asked.reader, &target.scope, until, &zone)?;
+    found.extend(begins(asked.reader, period.from, &zone)?);
+    line(&json!({
+        "cluster": asked.store.cluster, "now": asked.now.to_string(), "coverage": coverage(asked)?, "gaps": gaps, "doubts": found,
+    }))
 }
 
 fn status(asked: &mut Asked<'_>, params: &Params) -> Result<String, Problem> {

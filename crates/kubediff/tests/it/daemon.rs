@@ -1,8 +1,8 @@
 //! `--daemon`: questions that are answered in the daemon's pod, through an API server's exec.
 
 mod errors;
-mod exec;
+pub(crate) mod exec;
 mod page;
 mod places;
 mod questions;
-mod server;
+pub(crate) mod server;

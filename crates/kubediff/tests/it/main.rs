@@ -11,6 +11,7 @@ mod diffs;
 mod keys;
 mod leaks;
 mod matrix;
+mod mcp;
 mod noise;
 mod ordinary;
 mod page;

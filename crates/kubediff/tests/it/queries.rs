@@ -3,7 +3,7 @@
 mod blame;
 mod diff;
 mod events;
-mod fleet;
+pub(crate) mod fleet;
 mod log;
 mod net;
 pub(crate) mod run;

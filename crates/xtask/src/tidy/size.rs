@@ -32,7 +32,7 @@ use crate::tree::File;
 /// for OpenTelemetry took 350. A second database for histories (the questions over both, PostgreSQL, a server of it for tests) took 2,850, streams of NATS
 /// JetStream 950, and positions that are true for a second daemon 300. A change that deletes code lowers it; a change
 /// that raises it says why the capability is worth the lines.
-const BUDGET: usize = 163_800;
+const BUDGET: usize = 169_300;
 
 /// Generated files have a folder of this name. People neither review nor change them.
 const GENERATED: &str = "/generated/";

@@ -267,7 +267,8 @@ fn what_is_said_for_sure_is_so() {
     let first =
         std::env::var("SEED").map_or_else(|_| fastrand::u64(..u64::MAX / 2), |seed| seed.parse().unwrap());
     let (mut sure, mut all) = (0, 0);
-    for seed in first..first + 300 {
+    let seeds: u64 = std::env::var("SEEDS").map_or(60, |seeds| seeds.parse().unwrap());
+    for seed in first..first + seeds {
         let (of_this, count) = random(seed);
         (sure, all) = (sure + of_this, all + count);
     }

@@ -13,7 +13,7 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::super::ServeError;
-use super::super::endpoint::{bearer, same};
+use super::super::bearer::{bearer, same};
 use crate::audit::{Read, events};
 use crate::config::{AuditWebhook, Loaded};
 use crate::text::terminal::say;

@@ -119,7 +119,7 @@ pub(in crate::web) fn find(asked: &mut Asked<'_>, named: &Named, params: &Params
         .time_of(first)?
         .map(|at| format!("Its first state here is of {}.", date_and_time(at, &zone)));
     Err(Problem::missing(title, since.unwrap_or_default())
-        .hint("Without `at` and `rev`, the page shows the newest state."))
+        .hint("Without `at` and `rev`, the answer is the newest state."))
 }
 
 /// The page of an object.

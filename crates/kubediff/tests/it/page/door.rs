@@ -97,7 +97,7 @@ fn a_file_that_becomes_another_one_is_not_answered_from() {
     std::fs::rename(&other.path, &shop.path).unwrap();
     let answer = page.get("/v1/status");
     assert_eq!(answer.status, 410, "{}", answer.text);
-    assert!(page.get("/").text.contains("Start `kubediff ui` again"));
+    assert!(page.get("/").text.contains("Start `kubediff` again"));
     std::fs::remove_file(&shop.path).unwrap();
     assert!(page.get("/").text.contains("The file of the history is gone"));
 }

@@ -25,8 +25,8 @@ static SERVER: LazyLock<(Server, String)> = LazyLock::new(|| {
 });
 
 /// A database with histories.
-struct Database {
-    address: String,
+pub(crate) struct Database {
+    pub(crate) address: String,
 }
 
 impl Database {
@@ -72,7 +72,7 @@ fn config(name: &str, data: Value) -> Value {
 }
 
 /// Two clusters with a history, and one without.
-fn shops() -> Database {
+pub(crate) fn shops() -> Database {
     let database = Database::new();
     let mut prod = database.cluster("prod", 1);
     let mut staging = database.cluster("staging", 2);
