@@ -168,11 +168,14 @@ impl Event<'_> {
         if parameter("dryRun").is_some_and(|dry_run| !dry_run.is_empty()) {
             return None;
         }
-        // As kube-apiserver makes it: `managerOrUserAgent` in apiserver/pkg/endpoints/handlers.
+        // As kube-apiserver makes it: `managerOrUserAgent` of its handlers, and `unknown` for nothing.
         let agent = || self.user_agent.split('/').next().unwrap_or_default().chars().take(128).collect();
         let manager = match of.subresource == "binding" {
             true => String::new(),
-            false => parameter("fieldManager").filter(|name| !name.is_empty()).unwrap_or_else(agent),
+            false => Some(parameter("fieldManager").unwrap_or_default())
+                .filter(|name| !name.is_empty())
+                .or_else(|| Some(agent()).filter(|name: &String| !name.is_empty()))
+                .unwrap_or_else(|| "unknown".to_owned()),
         };
         let (person, impersonator) = match self.impersonated_user {
             Some(person) => (person, Some(short(self.user.username))),

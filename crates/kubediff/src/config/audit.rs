@@ -33,9 +33,8 @@ pub struct AuditWebhook {
     /// Where it is: `:9443`, `127.0.0.1:9443`.
     #[cfg_attr(test, schemars(with = "String"))]
     pub listen: Text<Listen>,
-    /// The certificate. It may be left out where only this machine reaches it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tls: Option<TlsFiles>,
+    /// The certificate. Without TLS, an API server sends no token.
+    pub tls: TlsFiles,
     /// What the API server has to send as a bearer token. It is read at the start.
     pub token: Secret,
 }

@@ -46,10 +46,8 @@ pub(super) fn shared(config: &Config, file: &Path) -> Vec<(FieldPath, String)> {
             |file: &PathBuf, field: &str| one(folder.join(file), &format!("the file of `audit.{field}`"));
         known.extend(audit.log.iter().map(|log| of(log, "log")));
         if let Some(webhook) = &audit.webhook {
-            let tls = webhook.tls.iter().flat_map(|tls| {
-                [of(&tls.certificate, "webhook.tls.certificate"), of(&tls.key, "webhook.tls.key")]
-            });
-            known.extend(tls);
+            known.push(of(&webhook.tls.certificate, "webhook.tls.certificate"));
+            known.push(of(&webhook.tls.key, "webhook.tls.key"));
             if let Secret::File(token) = &webhook.token {
                 known.push(of(token, "webhook.token"));
             }

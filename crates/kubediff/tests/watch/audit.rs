@@ -53,7 +53,11 @@ impl Cluster {
         body: &Value,
     ) -> Result<Value, kube_client::Error> {
         let content = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
-        let mut request = http::Request::builder().method(method).uri(path).header("content-type", content);
+        let mut request = http::Request::builder()
+            .method(method)
+            .uri(path)
+            .header("content-type", content)
+            .header("user-agent", "kubectl/v1.34.0 (linux/amd64)");
         if !user.is_empty() {
             request = request.header("impersonate-user", user).header("impersonate-group", "system:masters");
         }
@@ -128,7 +132,7 @@ async fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
 /// A user writes something, and something may be there already.
 async fn write(cluster: &Cluster, random: &mut Rng, count: usize) {
     let user = format!("user{}", random.usize(..USERS));
-    let name = format!("o{}", random.usize(..60));
+    let name = format!("o{}", random.usize(..120));
     let (base, object) = match random.u8(..3) {
         0 => (
             "/apis/apps/v1/namespaces/default/deployments",
@@ -257,13 +261,13 @@ async fn users_of_a_busy_cluster_are_who_they_were() {
         String::from_utf8(output.stdout).unwrap()
     };
     let line = until("no deletion by jane", || {
-        let log = ask(&["log", "cm", "last", "--user", "ja*", "--oneline"]);
+        let log = ask(&["log", "cm/last", "-n", "default", "--user", "ja*", "--oneline"]);
         log.contains("last").then_some(log)
     })
     .await;
     println!("after {:?}: {line}", since.elapsed());
     assert!(line.contains("jane"), "{line}");
-    let shown = ask(&["log", "cm", "last", "--change", "deleted"]);
+    let shown = ask(&["log", "cm/last", "-n", "default", "--change", "deleted"]);
     assert!(shown.contains("deleted by jane"), "{shown}");
     let (_, notes, status) = daemon.end_with("-TERM");
     assert!(status.success(), "{notes:?}");
@@ -278,9 +282,13 @@ fn free() -> String {
 async fn an_api_server_sends_its_events_and_nobody_else_does() {
     let folder = tempfile::tempdir().unwrap();
     let address = free();
+    let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+    let certificate = folder.path().join("tls.crt");
+    std::fs::write(&certificate, made.cert.pem()).unwrap();
+    std::fs::write(folder.path().join("tls.key"), made.signing_key.serialize_pem()).unwrap();
     let webhook = json!({
         "apiVersion": "v1", "kind": "Config", "current-context": "kubediff",
-        "clusters": [{"name": "kubediff", "cluster": {"server": format!("http://{address}/")}}],
+        "clusters": [{"name": "kubediff", "cluster": {"server": format!("https://{address}/"), "certificate-authority": certificate}}],
         "users": [{"name": "apiserver", "user": {"token": "a-token-of-this-test"}}],
         "contexts": [{"name": "kubediff", "context": {"cluster": "kubediff", "user": "apiserver"}}],
     });
@@ -294,7 +302,8 @@ async fn an_api_server_sends_its_events_and_nobody_else_does() {
     let secret = folder.path().join("token");
     std::fs::write(&secret, "a-token-of-this-test\n").unwrap();
     let config = format!(
-        "watch: {{resources: [cm]}}\naudit: {{addresses: false, webhook: {{listen: '{address}', token: {{file: token}}}}}}\n\
+        "watch: {{resources: [cm]}}\naudit: {{addresses: false, webhook: {{listen: '{address}', token: {{file: token}}, \
+         tls: {{certificate: tls.crt, key: tls.key}}}}}}\n\
          sinks: {{jane: {{file: {{path: jane.log}}}}}}\nroutes: [{{match: {{users: [jane]}}, sinks: [jane]}}]\n"
     );
     let mut daemon = serve(&server, folder.path(), &config);
@@ -304,7 +313,9 @@ async fn an_api_server_sends_its_events_and_nobody_else_does() {
     let http = |token: &str, body: &str| {
         let output = Command::new("curl")
             .args(["-s", "-w", " %{http_code}", "-H", &format!("Authorization: Bearer {token}"), "-d", body])
-            .arg(format!("http://{address}/"))
+            .arg("--cacert")
+            .arg(&certificate)
+            .arg(format!("https://{address}/"))
             .output()
             .unwrap();
         String::from_utf8(output.stdout).unwrap()
@@ -324,7 +335,6 @@ async fn an_api_server_sends_its_events_and_nobody_else_does() {
     let users = until("three changes have their users", || {
         let all = changes(&history, &["configmaps"]);
         let of = all.into_iter().filter(|it| it.object.name == "flags").map(|it| it.user);
-        eprintln!("DBG {:?} {}", of.clone().collect::<Vec<_>>(), http("x", ""));
         of.collect::<Option<Vec<User>>>().filter(|users| users.len() == 3)
     })
     .await;
@@ -339,7 +349,7 @@ async fn an_api_server_sends_its_events_and_nobody_else_does() {
     })
     .await;
     assert_eq!(sent.lines().count(), 1, "{sent}");
-    let record: Value = serde_json::from_str(&sent).unwrap();
+    let record = serde_json::from_str::<Value>(&sent).unwrap()["change"].take();
     assert_eq!((&record["change"], &record["user"]["name"]), (&json!("added"), &json!("jane")), "{sent}");
     let (_, notes, status) = daemon.end_with("-TERM");
     assert!(status.success(), "{notes:?}");

@@ -57,9 +57,8 @@ impl Webhook {
         };
         let field = "audit.webhook.listen";
         let bound =
-            Bound::bind(field, settings.listen.0, settings.tls.as_ref(), loaded.folder(), options).await?;
-        let scheme = if settings.tls.is_some() { "https" } else { "http" };
-        say(&format!("audit events are taken on {scheme}://{}", bound.server.address()));
+            Bound::bind(field, settings.listen.0, Some(&settings.tls), loaded.folder(), options).await?;
+        say(&format!("audit events are taken on https://{}", bound.server.address()));
         let receiver = Arc::new(Receiver { token, events, is_told: AtomicBool::new(false) });
         let serving = bound.server.serve(move |request: Request<Bytes>, _: ConnectionInfo| {
             let receiver = receiver.clone();
