@@ -161,7 +161,7 @@ pub struct LogArgs {
 
     /// Only changes by requests of this user, if the daemon has the audit log; `*` stands for any characters
     #[arg(long, value_name = "NAME")]
-    pub user: Option<String>,
+    pub by_user: Option<String>,
 
     /// Only changes at this path or below it: `spec.template`, `spec.template.spec.containers[*].image`; `*` in a name stands
     /// for any characters
@@ -181,7 +181,7 @@ pub struct LogArgs {
     pub fold: Fold,
 
     /// Only the records of the story with this number
-    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["fold", "target", "since", "until", "manager", "user", "path", "change", "namespace", "all_namespaces"])]
+    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["fold", "target", "since", "until", "manager", "by_user", "path", "change", "namespace", "all_namespaces"])]
     pub story: Option<u64>,
 
     /// At most this many records

@@ -47,7 +47,7 @@ pub(super) fn run(args: &LogArgs, now: &Zoned) -> Result<(), QueryError> {
             target: target.clone(),
             period,
             manager: args.manager.clone(),
-            user: args.user.clone(),
+            user: args.by_user.clone(),
             path: path.clone(),
             verbs: args.change.iter().map(|sort| verb(*sort)).collect(),
             events: args.events,
@@ -86,7 +86,8 @@ pub(super) fn run(args: &LogArgs, now: &Zoned) -> Result<(), QueryError> {
     let zone = now.time_zone();
     if shown == 0 && args.limit != Some(0) {
         let mut which = String::new();
-        for (word, value) in [("by manager", &args.manager), ("by user", &args.user), ("at path", &args.path)]
+        for (word, value) in
+            [("by manager", &args.manager), ("by user", &args.by_user), ("at path", &args.path)]
         {
             which.extend(value.as_ref().map(|value| format!(" {word} {value}")));
         }
