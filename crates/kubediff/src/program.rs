@@ -77,6 +77,9 @@ async fn command() -> ExitCode {
         Command::Ui(args) => {
             crate::web::run(&args).await.map(success).map_err(|error| (error.exit(), Box::from(error)))
         }
+        Command::At(args) => {
+            crate::web::run_at(&args).await.map_err(|error| (error.exit(), Box::from(error)))
+        }
         #[cfg(feature = "demo")]
         Command::Demo(args) => {
             log(args.session.verbose);

@@ -3,12 +3,14 @@
 mod address;
 mod args;
 mod assets;
+mod at;
 mod door;
 mod entrance;
 mod etag;
 mod listener;
 mod live;
 mod params;
+mod past;
 mod problem;
 mod question;
 mod remote;
@@ -25,7 +27,8 @@ mod v1;
 mod viewer;
 mod wanted;
 
-pub use args::UiArgs;
+pub use args::{AtArgs, UiArgs};
+pub use at::{AtError, run as run_at};
 pub use listener::WebError;
 pub(crate) use listener::{Answered, Listener};
 pub use server::{UiError, run};

@@ -48,6 +48,24 @@ pub(super) enum Behind {
     Daemon(Box<Remote>),
 }
 
+impl Behind {
+    /// Answers somebody who may see everything.
+    pub(super) async fn answer(&self, request: &Request<Bytes>) -> Response<Body> {
+        match self {
+            Self::File(routes) => routes.answer(request, &Viewer::Owner).await,
+            Self::Daemon(remote) => remote.answer(request).await,
+        }
+    }
+
+    /// Its name: that of the cluster, or of the daemon.
+    pub(super) fn name(&self) -> String {
+        match self {
+            Self::File(routes) => routes.store().cluster.clone(),
+            Self::Daemon(remote) => remote.name(),
+        }
+    }
+}
+
 impl Entrance {
     pub(super) fn new(door: Door, behind: Behind) -> Self {
         Self { door, behind }
@@ -89,9 +107,6 @@ impl Entrance {
             }
             Admission::Inside => {}
         }
-        match &self.behind {
-            Behind::File(routes) => routes.answer(&request, &Viewer::Owner).await,
-            Behind::Daemon(remote) => remote.answer(&request).await,
-        }
+        self.behind.answer(&request).await
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::Request;
+use http_body_util::{BodyExt as _, Collected, Limited};
 use hyper::body::Incoming;
 use hyper::server::conn::http2;
 use hyper::service::service_fn;
@@ -19,15 +20,18 @@ use super::door::Door;
 use super::entrance::{Behind, Entrance};
 use super::remote::{ALIVE, Remote};
 use super::routes::Routes;
-use super::store::{Seen, Store};
+use super::store::{Asked, Seen, Store};
 use super::viewer::Viewer;
 use crate::exit::Exit;
-use crate::query::{DaemonError, QueryError};
+use crate::query::{DaemonError, QueryError, SourceArgs};
 use crate::signals::Signals;
 use crate::text::terminal::say;
 
 /// How long the head of a request may take, and a connection may be idle.
 const HEAD: Duration = Duration::from_secs(60);
+
+/// The longest body of a request.
+const BODY: usize = 64 << 10;
 
 /// The page could not begin, or had to end.
 #[derive(Debug, thiserror::Error)]
@@ -88,26 +92,11 @@ pub async fn run(args: &UiArgs) -> Result<(), UiError> {
     }
     let mut signals = Signals::listen().map_err(UiError::Signals)?;
     let server = bind(args.port).await.map_err(|source| UiError::Port { port: args.port, source })?;
-    let (behind, of) = match &args.source.daemon {
-        Some(name) => {
-            let remote = Remote::open(name.clone(), args.source.clone());
-            let remote = tokio::select! {
-                opened = remote => opened?,
-                () = signals.end() => return Ok(()),
-            };
-            (Behind::Daemon(Box::new(remote)), format!("{}/{}", name.namespace, name.name))
-        }
-        None => {
-            // A named pipe in the place of the file would never answer.
-            let opening = args.clone();
-            let store = tokio::select! {
-                opened = tokio::task::spawn_blocking(move || store(&opening)) => opened.map_err(UiError::Ended)??,
-                () = signals.end() => return Ok(()),
-            };
-            let name = store.cluster.clone();
-            (Behind::File(Routes::new(store, "http")), name)
-        }
-    };
+    let Some(behind) = open(&args.source, &mut signals).await? else { return Ok(()) };
+    let of = behind.name();
+    if let Behind::File(routes) = &behind {
+        fold(routes.store().clone());
+    }
     let door = Door::new(server.address());
     let link = door.link()?;
     let entrance = Arc::new(Entrance::new(door, behind));
@@ -122,20 +111,34 @@ pub async fn run(args: &UiArgs) -> Result<(), UiError> {
     Ok(())
 }
 
+/// Finds what answers; `None` when somebody ends the program meanwhile.
+pub(super) async fn open(source: &SourceArgs, signals: &mut Signals) -> Result<Option<Behind>, UiError> {
+    let asking = source.clone();
+    let opening = async move {
+        match asking.daemon.clone() {
+            Some(name) => Ok(Behind::Daemon(Box::new(Remote::open(name, asking).await?))),
+            None => {
+                // A named pipe in the place of the file would never answer.
+                let store = tokio::task::spawn_blocking(move || store(&asking, false));
+                Ok(Behind::File(Routes::new(store.await.map_err(UiError::Ended)??, "http")))
+            }
+        }
+    };
+    tokio::select! {
+        opened = opening => opened.map(Some),
+        () = signals.end() => Ok(None),
+    }
+}
+
 /// Binds the port. The server shares its port with other sockets of this user, so that it asks first whether somebody has it.
-async fn bind(port: u16) -> std::io::Result<Server> {
+pub(super) async fn bind(port: u16) -> std::io::Result<Server> {
     let address = SocketAddr::from((if port == 0 { own_address() } else { Ipv4Addr::LOCALHOST }, port));
     if port != 0 {
         drop(tokio::net::TcpListener::bind(address).await?);
     }
     let read_timeout = Some(HEAD);
-    Server::bind(ServerOptions {
-        address,
-        max_request_body: 64 << 10,
-        read_timeout,
-        ..ServerOptions::default()
-    })
-    .await
+    Server::bind(ServerOptions { address, max_request_body: BODY, read_timeout, ..ServerOptions::default() })
+        .await
 }
 
 /// An address of this machine that probably nobody else has. All of 127.0.0.0/8 is of Linux (RFC 1122, 3.2.1.3, lets it).
@@ -149,33 +152,38 @@ fn own_address() -> Ipv4Addr {
     }
 }
 
-/// The history of the page. Its stories are folded meanwhile: the first page need not wait.
-fn store(args: &UiArgs) -> Result<Arc<Store>, UiError> {
-    let location = args.source.location()?;
-    let (cluster, beside) = (args.source.cluster(&location)?, location.file().map(std::path::Path::to_owned));
+/// The history of the page. The clock of the person who asks a daemon goes on.
+fn store(source: &SourceArgs, has_clock: bool) -> Result<Arc<Store>, UiError> {
+    let location = source.location()?;
+    let (cluster, beside) = (source.cluster(&location)?, location.file().map(std::path::Path::to_owned));
     let place = super::Place { location, cluster, beside };
-    let now = args.source.now.clone();
+    let now = source.now.clone();
     let zone = now.clone().unwrap_or_else(Zoned::now).time_zone().clone();
-    // The clock of the person who asks a daemon goes on.
-    let fixed = now.filter(|_| !args.stdio).map(|now| now.timestamp());
-    let store = Arc::new(Store::open(place, zone, fixed).map_err(QueryError::from)?);
-    let folding = store.clone();
-    tokio::runtime::Handle::current().spawn(async move {
-        let _ = folding
-            .ask(Seen::default(), |asked| asked.store.stories(asked.reader, asked.now.timestamp()).map(drop))
-            .await;
+    let fixed = now.filter(|_| !has_clock).map(|now| now.timestamp());
+    Ok(Arc::new(Store::open(place, zone, fixed).map_err(QueryError::from)?))
+}
+
+/// Folds the stories meanwhile: the first page need not wait.
+fn fold(store: Arc<Store>) {
+    tokio::spawn(async move {
+        let question =
+            |asked: &mut Asked<'_>| asked.store.stories(asked.reader, asked.now.timestamp()).map(drop);
+        let _ = store.ask(Seen::default(), question).await;
     });
-    Ok(store)
 }
 
 /// Serves the page on standard input and output, until the other side ends it.
 async fn stdio(args: &UiArgs) -> Result<(), UiError> {
-    let routes = Arc::new(Routes::new(store(args)?, "http"));
+    let store = store(&args.source, true)?;
+    fold(store.clone());
+    let routes = Arc::new(Routes::new(store, "http"));
     let service = service_fn(move |request: Request<Incoming>| {
         let routes = routes.clone();
         async move {
-            let (parts, _) = request.into_parts();
-            let request = Request::from_parts(parts, Bytes::new());
+            let (parts, body) = request.into_parts();
+            // What is too long is no question.
+            let body = Limited::new(body, BODY).collect().await.map(Collected::to_bytes).unwrap_or_default();
+            let request = Request::from_parts(parts, body);
             Ok::<_, Infallible>(routes.answer(&request, &Viewer::Owner).await)
         }
     });

@@ -1,0 +1,240 @@
+//! `kubediff at TIME -- COMMAND`: runs kubectl, k9s or any other client against the cluster as it was.
+
+use std::io::{self, Write as _};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use bytes::Bytes;
+use http::{Request, Response, StatusCode, header};
+use http_body_util::BodyExt as _;
+use jiff::Zoned;
+use serde_json::{Value, json};
+use serve::http::ConnectionInfo;
+use serve::{Body, Reason, Serve, Status};
+use tempfile::TempDir;
+use tokio::process::Command;
+
+use super::args::AtArgs;
+use super::door::{hash, token};
+use super::entrance::Behind;
+use super::server::{UiError, bind, open};
+use crate::ask::instant::instant;
+use crate::ask::{AskError, UnknownName};
+use crate::cluster;
+use crate::exit::Exit;
+use crate::query::QueryError;
+use crate::signals::Signals;
+use crate::text::clock::date_and_time;
+use crate::text::terminal::say;
+
+/// The command could not be run in the past.
+#[derive(Debug, thiserror::Error)]
+pub enum AtError {
+    /// The history cannot be read, or there is no way to it.
+    #[error(transparent)]
+    History(#[from] UiError),
+    /// The history has no such time.
+    #[error("{0}")]
+    NoSuchTime(String),
+    /// The kubeconfig cannot be written.
+    #[error("the kubeconfig of the past cannot be written to {}", .0.display())]
+    Kubeconfig(PathBuf, #[source] io::Error),
+    /// The program cannot be run.
+    #[error("`{0}` cannot be run; the command after `--` is a program in your PATH, such as kubectl")]
+    Command(String, #[source] io::Error),
+}
+
+impl AtError {
+    /// How the program ends with this.
+    pub fn exit(&self) -> Exit {
+        match self {
+            Self::History(error) => error.exit(),
+            Self::NoSuchTime(_) | Self::Kubeconfig(..) => Exit::Failure,
+            // As shells do.
+            Self::Command(_, source) if source.kind() == io::ErrorKind::NotFound => Exit::As(127),
+            Self::Command(..) => Exit::As(126),
+        }
+    }
+}
+
+/// Runs the command, or serves until it is asked to end; how the program ends then.
+///
+/// # Errors
+///
+/// When the history cannot be read or has no such time, or the command cannot be run.
+pub async fn run(args: &AtArgs) -> Result<Exit, AtError> {
+    let mut signals = Signals::listen().map_err(UiError::Signals)?;
+    let now = args.source.now.clone().unwrap_or_else(Zoned::now);
+    let time = time(&args.time, &now)?;
+    let server = bind(0).await.map_err(|source| UiError::Port { port: 0, source })?;
+    let Some(behind) = open(&args.source, &mut signals).await? else { return Ok(Exit::Success) };
+    let words = describe(&behind, &time, &now).await?;
+    let name = format!("{}@{time}", behind.name());
+    let (address, token) = (server.address(), token().map_err(UiError::Random)?);
+    let past = Arc::new(Past { behind, time, token: hash(&token) });
+    let serving = server.serve(move |request: Request<Bytes>, _: ConnectionInfo| {
+        let past = past.clone();
+        async move { past.answer(request).await }
+    });
+    let namespace = cluster::current_namespace(&args.source.cluster);
+    let folder = Folder::new(&name, address, &token, namespace)?;
+    for line in words {
+        say(&line);
+    }
+    let ended = match args.command.split_first() {
+        Some((program, rest)) => {
+            let mut command = Command::new(program);
+            // kubectl remembers discovery by the address of the server: beside the kubeconfig, it goes with it.
+            command.args(rest).env("KUBECONFIG", &folder.kubeconfig).env("KUBECACHEDIR", folder.path());
+            wait(command, &program.to_string_lossy(), &mut signals).await
+        }
+        None => {
+            let export = format!("export KUBECONFIG={}\n", folder.kubeconfig.display());
+            // Whoever reads it may be gone; the past is served all the same.
+            let _ = io::stdout().write_all(export.as_bytes());
+            say("Ctrl-C ends it");
+            signals.end().await;
+            Ok(Exit::Success)
+        }
+    };
+    serving.stop().await;
+    ended
+}
+
+/// The time in the form of an address.
+fn time(text: &str, now: &Zoned) -> Result<String, AtError> {
+    let text = text.trim();
+    if let Some(number) = text.strip_prefix('#') {
+        let malformed = |_| UiError::History(AskError::from(UnknownName::Revision(text.to_owned())).into());
+        return Ok(number.parse::<u64>().map_err(malformed)?.to_string());
+    }
+    if text == "now" {
+        return Ok(text.to_owned());
+    }
+    let time = instant(text, now).map_err(AskError::from).map_err(QueryError::from).map_err(UiError::from)?;
+    Ok(time.to_string())
+}
+
+/// What is served, in words: a line, and one for each doubt.
+async fn describe(behind: &Behind, time: &str, now: &Zoned) -> Result<Vec<String>, AtError> {
+    let request = Request::get(format!("/at/{time}/version")).body(Bytes::new()).unwrap_or_default();
+    let response = behind.answer(&request).await;
+    if response.status() != StatusCode::OK {
+        let body = response.into_body().collect().await.map(http_body_util::Collected::to_bytes);
+        let status: Value = serde_json::from_slice(&body.unwrap_or_default()).unwrap_or_default();
+        let said =
+            status["message"].as_str().unwrap_or("the history does not answer; its kubediff may be older");
+        return Err(AtError::NoSuchTime(said.to_owned()));
+    }
+    let text = |value: &http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+    let record = response.headers().get(super::past::RECORD).map(text).unwrap_or_default();
+    let when = match time.parse() {
+        Ok(time) => date_and_time(time, now.time_zone()),
+        Err(_) if time == "now" => "now, as it is recorded".to_owned(),
+        Err(_) => format!("record {time}"),
+    };
+    let mut lines = vec![format!("{} as of {when} (record {record})", behind.name())];
+    let doubts = response.headers().get_all(header::WARNING).iter().map(text);
+    lines.extend(doubts.filter_map(|doubt| Some(doubt.split_once('"')?.1.trim_end_matches('"').to_owned())));
+    Ok(lines)
+}
+
+/// The API server of one time, for whoever knows its password.
+struct Past {
+    behind: Behind,
+    time: String,
+    token: [u8; 32],
+}
+
+/// The user in the kubeconfig.
+const USER: &str = "kubediff";
+
+impl Past {
+    async fn answer(&self, request: Request<Bytes>) -> Response<Body> {
+        let sent = request.uri().path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
+        let uri = format!("/at/{}{sent}", self.time).parse();
+        // Hashes are compared, so that the time says nothing of the token.
+        let is_known = password(&request).is_some_and(|token| hash(&token) == self.token);
+        let (true, Ok(uri)) = (is_known, uri) else {
+            let why = "only the kubeconfig of this `kubediff at` has the password of this server";
+            return Serve::refusal(&Status::new(Reason::Unauthorized, why));
+        };
+        let (mut parts, body) = request.into_parts();
+        parts.uri = uri;
+        self.behind.answer(&Request::from_parts(parts, body)).await
+    }
+}
+
+/// The password that a request brings (RFC 7617).
+fn password(request: &Request<Bytes>) -> Option<String> {
+    let sent = request.headers().get(header::AUTHORIZATION)?.to_str().ok()?;
+    let decoded = BASE64_STANDARD.decode(sent.strip_prefix("Basic ")?).ok()?;
+    String::from_utf8(decoded).ok()?.strip_prefix(USER)?.strip_prefix(':').map(str::to_owned)
+}
+
+/// A folder of this user alone, which is gone at the end.
+struct Folder {
+    folder: TempDir,
+    kubeconfig: PathBuf,
+}
+
+impl Folder {
+    fn new(name: &str, address: SocketAddr, token: &str, namespace: Option<String>) -> Result<Self, AtError> {
+        let folder = tempfile::Builder::new().prefix("kubediff-at-").tempdir();
+        let folder = folder.map_err(|source| AtError::Kubeconfig(std::env::temp_dir(), source))?;
+        let kubeconfig = folder.path().join("kubeconfig");
+        let mut context = json!({ "cluster": name, "user": name });
+        if let Some(namespace) = namespace {
+            context["namespace"] = namespace.into();
+        }
+        // Without TLS, clients in Go send what is in the address alone, and others what is in the user.
+        let server = format!("http://{USER}:{token}@{address}");
+        let content = json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": name,
+            "clusters": [{ "name": name, "cluster": { "server": server } }],
+            "users": [{ "name": name, "user": { "username": USER, "password": token } }],
+            "contexts": [{ "name": name, "context": context }],
+        });
+        write_private(&kubeconfig, &content.to_string())
+            .map_err(|source| AtError::Kubeconfig(kubeconfig.clone(), source))?;
+        Ok(Self { folder, kubeconfig })
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+/// Writes a file that other users cannot read.
+fn write_private(path: &Path, content: &str) -> io::Result<()> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)?.write_all(content.as_bytes())
+}
+
+/// Runs a command to its end. Ctrl-C is the command's; another request to end is passed on.
+async fn wait(mut command: Command, name: &str, signals: &mut Signals) -> Result<Exit, AtError> {
+    let failed = |source| AtError::Command(name.to_owned(), source);
+    let mut child = command.kill_on_drop(true).spawn().map_err(failed)?;
+    loop {
+        tokio::select! {
+            ended = child.wait() => return Ok(exit(ended.map_err(failed)?)),
+            () = signals.terminated() => child.start_kill().map_err(failed)?,
+        }
+    }
+}
+
+fn exit(status: ExitStatus) -> Exit {
+    #[cfg(unix)]
+    let signal = std::os::unix::process::ExitStatusExt::signal(&status);
+    #[cfg(not(unix))]
+    let signal: Option<i32> = None;
+    let code = status.code().or(signal.map(|signal| 128 + signal)).unwrap_or(1);
+    Exit::As(u8::try_from(code).unwrap_or(1))
+}
