@@ -1,7 +1,7 @@
 //! `kubediff at TIME -- COMMAND`: runs kubectl, k9s or any other client against the cluster as it was.
 
 use std::io::{self, Write as _};
-use std::net::SocketAddr;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::Arc;
@@ -12,8 +12,10 @@ use bytes::Bytes;
 use http::{Request, Response, StatusCode, header};
 use http_body_util::BodyExt as _;
 use jiff::Zoned;
+use rustls::ServerConfig;
+use rustls::pki_types::PrivateKeyDer;
 use serde_json::{Value, json};
-use serve::http::ConnectionInfo;
+use serve::http::{ConnectionInfo, Server, ServerOptions};
 use serve::{Body, Reason, Serve, Status};
 use tempfile::TempDir;
 use tokio::process::Command;
@@ -21,7 +23,8 @@ use tokio::process::Command;
 use super::args::AtArgs;
 use super::door::{hash, token};
 use super::entrance::Behind;
-use super::server::{UiError, bind, open};
+use super::listener::provider;
+use super::server::{UiError, open, own_address};
 use crate::ask::instant::instant;
 use crate::ask::{AskError, UnknownName};
 use crate::cluster;
@@ -43,6 +46,12 @@ pub enum AtError {
     /// The kubeconfig cannot be written.
     #[error("the kubeconfig of the past cannot be written to {}", .0.display())]
     Kubeconfig(PathBuf, #[source] io::Error),
+    /// No certificate can be made.
+    #[error("no certificate can be made for the server of the past")]
+    Certificate(#[from] rcgen::Error),
+    /// The certificate cannot be used.
+    #[error("the server of the past cannot use its certificate")]
+    Tls(#[from] rustls::Error),
     /// The program cannot be run.
     #[error("`{0}` cannot be run; the command after `--` is a program in your PATH, such as kubectl")]
     Command(String, #[source] io::Error),
@@ -53,7 +62,7 @@ impl AtError {
     pub fn exit(&self) -> Exit {
         match self {
             Self::History(error) => error.exit(),
-            Self::NoSuchTime(_) | Self::Kubeconfig(..) => Exit::Failure,
+            Self::NoSuchTime(_) | Self::Kubeconfig(..) | Self::Certificate(_) | Self::Tls(_) => Exit::Failure,
             // As shells do.
             Self::Command(_, source) if source.kind() == io::ErrorKind::NotFound => Exit::As(127),
             Self::Command(..) => Exit::As(126),
@@ -70,18 +79,21 @@ pub async fn run(args: &AtArgs) -> Result<Exit, AtError> {
     let mut signals = Signals::listen().map_err(UiError::Signals)?;
     let now = args.source.now.clone().unwrap_or_else(Zoned::now);
     let time = time(&args.time, &now)?;
-    let server = bind(0).await.map_err(|source| UiError::Port { port: 0, source })?;
+    let certificate = Certificate::new(own_address())?;
+    let server = Server::bind(certificate.options());
+    let server = server.await.map_err(|source| UiError::Port { port: 0, source })?;
     let Some(behind) = open(&args.source, &mut signals).await? else { return Ok(Exit::Success) };
     let words = describe(&behind, &time, &now).await?;
     let name = format!("{}@{time}", behind.name());
-    let (address, token) = (server.address(), token().map_err(UiError::Random)?);
+    let (address, token) = (format!("https://{}", server.address()), token().map_err(UiError::Random)?);
     let past = Arc::new(Past { behind, time, token: hash(&token) });
     let serving = server.serve(move |request: Request<Bytes>, _: ConnectionInfo| {
         let past = past.clone();
         async move { past.answer(request).await }
     });
     let namespace = cluster::current_namespace(&args.source.cluster);
-    let folder = Folder::new(&name, address, &token, namespace)?;
+    let content = kubeconfig(&name, &address, &certificate.pem, &token, namespace);
+    let folder = Folder::new(&content)?;
     for line in words {
         say(&line);
     }
@@ -143,24 +155,23 @@ async fn describe(behind: &Behind, time: &str, now: &Zoned) -> Result<Vec<String
     Ok(lines)
 }
 
-/// The API server of one time, for whoever knows its password.
+/// The API server of one time, for whoever has its token.
 struct Past {
     behind: Behind,
     time: String,
     token: [u8; 32],
 }
 
-/// The user in the kubeconfig.
-const USER: &str = "kubediff";
-
 impl Past {
     async fn answer(&self, request: Request<Bytes>) -> Response<Body> {
         let sent = request.uri().path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
         let uri = format!("/at/{}{sent}", self.time).parse();
         // Hashes are compared, so that the time says nothing of the token.
-        let is_known = password(&request).is_some_and(|token| hash(&token) == self.token);
+        let sent_token = request.headers().get(header::AUTHORIZATION).and_then(|sent| sent.to_str().ok());
+        let sent_token = sent_token.and_then(|sent| sent.strip_prefix("Bearer "));
+        let is_known = sent_token.is_some_and(|token| hash(token) == self.token);
         let (true, Ok(uri)) = (is_known, uri) else {
-            let why = "only the kubeconfig of this `kubediff at` has the password of this server";
+            let why = "only the kubeconfig of this `kubediff at` has the token of this server";
             return Serve::refusal(&Status::new(Reason::Unauthorized, why));
         };
         let (mut parts, body) = request.into_parts();
@@ -169,11 +180,27 @@ impl Past {
     }
 }
 
-/// The password that a request brings (RFC 7617).
-fn password(request: &Request<Bytes>) -> Option<String> {
-    let sent = request.headers().get(header::AUTHORIZATION)?.to_str().ok()?;
-    let decoded = BASE64_STANDARD.decode(sent.strip_prefix("Basic ")?).ok()?;
-    String::from_utf8(decoded).ok()?.strip_prefix(USER)?.strip_prefix(':').map(str::to_owned)
+/// A certificate for this run. Without TLS, clients would not send the token.
+struct Certificate {
+    address: Ipv4Addr,
+    config: Arc<ServerConfig>,
+    pem: String,
+}
+
+impl Certificate {
+    fn new(address: Ipv4Addr) -> Result<Self, AtError> {
+        let made = rcgen::generate_simple_self_signed([address.to_string()])?;
+        let key = PrivateKeyDer::Pkcs8(made.signing_key.serialize_der().into());
+        let builder =
+            ServerConfig::builder_with_provider(provider()).with_safe_default_protocol_versions()?;
+        let config = builder.with_no_client_auth().with_single_cert(vec![made.cert.der().clone()], key)?;
+        Ok(Self { address, config: Arc::new(config), pem: made.cert.pem() })
+    }
+
+    fn options(&self) -> ServerOptions {
+        let (address, tls) = ((self.address, 0).into(), Some(self.config.clone()));
+        ServerOptions { address, tls, ..ServerOptions::default() }
+    }
 }
 
 /// A folder of this user alone, which is gone at the end.
@@ -183,22 +210,10 @@ struct Folder {
 }
 
 impl Folder {
-    fn new(name: &str, address: SocketAddr, token: &str, namespace: Option<String>) -> Result<Self, AtError> {
+    fn new(content: &Value) -> Result<Self, AtError> {
         let folder = tempfile::Builder::new().prefix("kubediff-at-").tempdir();
         let folder = folder.map_err(|source| AtError::Kubeconfig(std::env::temp_dir(), source))?;
         let kubeconfig = folder.path().join("kubeconfig");
-        let mut context = json!({ "cluster": name, "user": name });
-        if let Some(namespace) = namespace {
-            context["namespace"] = namespace.into();
-        }
-        // Without TLS, clients in Go send what is in the address alone, and others what is in the user.
-        let server = format!("http://{USER}:{token}@{address}");
-        let content = json!({
-            "apiVersion": "v1", "kind": "Config", "current-context": name,
-            "clusters": [{ "name": name, "cluster": { "server": server } }],
-            "users": [{ "name": name, "user": { "username": USER, "password": token } }],
-            "contexts": [{ "name": name, "context": context }],
-        });
         write_private(&kubeconfig, &content.to_string())
             .map_err(|source| AtError::Kubeconfig(kubeconfig.clone(), source))?;
         Ok(Self { folder, kubeconfig })
@@ -207,6 +222,20 @@ impl Folder {
     fn path(&self) -> &Path {
         self.folder.path()
     }
+}
+
+fn kubeconfig(name: &str, server: &str, pem: &str, token: &str, namespace: Option<String>) -> Value {
+    let mut context = json!({ "cluster": name, "user": name });
+    if let Some(namespace) = namespace {
+        context["namespace"] = namespace.into();
+    }
+    let cluster = json!({ "server": server, "certificate-authority-data": BASE64_STANDARD.encode(pem) });
+    json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": name,
+        "clusters": [{ "name": name, "cluster": cluster }],
+        "users": [{ "name": name, "user": { "token": token } }],
+        "contexts": [{ "name": name, "context": context }],
+    })
 }
 
 /// Writes a file that other users cannot read.

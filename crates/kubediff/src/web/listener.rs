@@ -376,7 +376,7 @@ impl ResolvesServerCert for Certificate {
     }
 }
 
-fn provider() -> Arc<CryptoProvider> {
+pub(super) fn provider() -> Arc<CryptoProvider> {
     let of_program = CryptoProvider::get_default().cloned();
     of_program.unwrap_or_else(|| Arc::new(rustls::crypto::ring::default_provider()))
 }

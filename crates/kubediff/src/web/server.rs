@@ -131,7 +131,7 @@ pub(super) async fn open(source: &SourceArgs, signals: &mut Signals) -> Result<O
 }
 
 /// Binds the port. The server shares its port with other sockets of this user, so that it asks first whether somebody has it.
-pub(super) async fn bind(port: u16) -> std::io::Result<Server> {
+async fn bind(port: u16) -> std::io::Result<Server> {
     let address = SocketAddr::from((if port == 0 { own_address() } else { Ipv4Addr::LOCALHOST }, port));
     if port != 0 {
         drop(tokio::net::TcpListener::bind(address).await?);
@@ -142,7 +142,7 @@ pub(super) async fn bind(port: u16) -> std::io::Result<Server> {
 }
 
 /// An address of this machine that probably nobody else has. All of 127.0.0.0/8 is of Linux (RFC 1122, 3.2.1.3, lets it).
-fn own_address() -> Ipv4Addr {
+pub(super) fn own_address() -> Ipv4Addr {
     match getrandom::u32() {
         Ok(random) if cfg!(target_os = "linux") => {
             let [_, b, c, d] = random.to_be_bytes();

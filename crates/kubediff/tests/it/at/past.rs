@@ -4,10 +4,14 @@ use std::io::{BufRead as _, BufReader};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use serde_json::Value;
 
 use crate::page::browser::{Answer, send};
@@ -20,8 +24,8 @@ pub(crate) struct Past {
     child: Child,
     pub(crate) kubeconfig: PathBuf,
     host: String,
-    /// User and password.
-    secret: String,
+    token: String,
+    tls: Arc<ClientConfig>,
 }
 
 /// The program with a time, on a history.
@@ -42,9 +46,24 @@ impl Past {
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let kubeconfig = PathBuf::from(line.trim().strip_prefix("export KUBECONFIG=").unwrap());
         let content: Value = serde_json::from_slice(&std::fs::read(&kubeconfig).unwrap()).unwrap();
-        let server = content["clusters"][0]["cluster"]["server"].as_str().unwrap();
-        let (secret, host) = server.strip_prefix("http://").unwrap().split_once('@').unwrap();
-        Self { child, kubeconfig, host: host.to_owned(), secret: secret.to_owned() }
+        let cluster = &content["clusters"][0]["cluster"];
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        let pem = BASE64_STANDARD.decode(text(&cluster["certificate-authority-data"])).unwrap();
+        let mut roots = RootCertStore::empty();
+        roots.add(CertificateDer::from_pem_slice(&pem).unwrap()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let tls =
+            ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+        let tls = Arc::new(tls.with_root_certificates(roots).with_no_client_auth());
+        let host = text(&cluster["server"]).strip_prefix("https://").unwrap().to_owned();
+        Self { child, kubeconfig, host, token: text(&content["users"][0]["user"]["token"]), tls }
+    }
+
+    fn connect(&self) -> StreamOwned<ClientConnection, TcpStream> {
+        let stream = TcpStream::connect(&self.host).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        let name = self.host.split(':').next().unwrap().to_owned().try_into().unwrap();
+        StreamOwned::new(ClientConnection::new(self.tls.clone(), name).unwrap(), stream)
     }
 
     pub(crate) fn get(&self, path: &str) -> Answer {
@@ -52,33 +71,30 @@ impl Past {
     }
 
     pub(crate) fn ask(&self, method: &str, path: &str, headers: &str, body: &str) -> Answer {
-        self.ask_with(&self.secret, method, path, headers, body)
+        self.ask_with(&self.token, method, path, headers, body)
     }
 
     pub(crate) fn ask_with(
         &self,
-        secret: &str,
+        token: &str,
         method: &str,
         path: &str,
         headers: &str,
         body: &str,
     ) -> Answer {
-        let headers = format!("{}{headers}", self.head(secret));
-        let stream = TcpStream::connect(&self.host).unwrap();
-        Answer::read(send(stream, method, path, &headers, body), path)
+        let headers = format!("{}{headers}", self.head(token));
+        Answer::read(send(self.connect(), method, path, &headers, body), path)
     }
 
     /// The lines of an answer that does not end.
     pub(crate) fn follow(&self, path: &str) -> impl Iterator<Item = String> + use<> {
-        let stream = TcpStream::connect(&self.host).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-        let stream = send(stream, "GET", path, &self.head(&self.secret), "");
+        let stream = send(self.connect(), "GET", path, &self.head(&self.token), "");
         let lines = BufReader::new(stream).lines().map(Result::unwrap);
         lines.skip_while(|line| !line.is_empty()).skip(1)
     }
 
-    fn head(&self, secret: &str) -> String {
-        format!("Host: {}\r\nAuthorization: Basic {}\r\n", self.host, BASE64_STANDARD.encode(secret))
+    fn head(&self, token: &str) -> String {
+        format!("Host: {}\r\nAuthorization: Bearer {token}\r\n", self.host)
     }
 
     pub(crate) fn id(&self) -> u32 {

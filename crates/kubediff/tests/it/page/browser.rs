@@ -1,6 +1,6 @@
 //! A page that is served, and a client with a cookie.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -31,7 +31,7 @@ pub(crate) struct Answer {
 
 impl Answer {
     /// Reads a whole answer.
-    pub(crate) fn read(mut stream: TcpStream, path: &str) -> Self {
+    pub(crate) fn read(mut stream: impl Read, path: &str) -> Self {
         let mut bytes = Vec::new();
         stream.read_to_end(&mut bytes).unwrap();
         let text = String::from_utf8(bytes).unwrap();
@@ -121,12 +121,6 @@ impl Page {
         Answer::read(self.send(method, path, host, headers), path)
     }
 
-    /// The answer to a program that accepts this.
-    pub(crate) fn accepting(&self, path: &str, accept: &str) -> Answer {
-        let cookie = self.cookie.as_deref().unwrap_or_default();
-        self.answer("GET", path, &self.host, &format!("Cookie: {cookie}\r\nAccept: {accept}\r\n"))
-    }
-
     /// The lines of an answer that does not end.
     pub(crate) fn follow(&self, path: &str) -> impl Iterator<Item = String> + use<> {
         let cookie = self.cookie.as_deref().unwrap_or_default();
@@ -142,7 +136,7 @@ impl Page {
 }
 
 /// Sends a request by HTTP/1.0: the body of the answer is as it is, and ends with the connection.
-pub(crate) fn send(mut to: TcpStream, method: &str, path: &str, headers: &str, body: &str) -> TcpStream {
+pub(crate) fn send<S: Write>(mut to: S, method: &str, path: &str, headers: &str, body: &str) -> S {
     let length = if body.is_empty() { String::new() } else { format!("Content-Length: {}\r\n", body.len()) };
     let request = format!("{method} {path} HTTP/1.0\r\n{headers}{length}\r\n{body}");
     to.write_all(request.as_bytes()).unwrap();

@@ -172,7 +172,7 @@ async fn caches_of_clients_are_filled_from_the_past_and_follow_now() {
         let maps = factory.informer::<ConfigMap>();
         factory.start();
         factory.wait_for_sync(Duration::from_secs(60)).await.unwrap();
-        assert!(maps.lister().namespace(&town.namespace).get("settings").is_some());
+        assert!(maps.lister().namespace(&town.namespace).get("settings").is_ok_and(|it| it.is_some()));
         factories.push((factory, maps));
     }
 
@@ -201,7 +201,9 @@ async fn caches_of_clients_are_filled_from_the_past_and_follow_now() {
     let expected = [("added", "blue"), ("modified", "green"), ("deleted", "green")];
     assert_eq!(told, expected.map(|(kind, color)| (kind, color.to_owned())));
     town.post(&maps, json!({"metadata": {"name": "last"}})).await;
-    let known = |at: usize| factories[at].1.lister().namespace(&town.namespace).get("last").is_some();
+    let known = |at: usize| {
+        factories[at].1.lister().namespace(&town.namespace).get("last").is_ok_and(|it| it.is_some())
+    };
     let arrived = async {
         while !known(1) {
             tokio::task::yield_now().await;
