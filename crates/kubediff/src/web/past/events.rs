@@ -116,7 +116,7 @@ fn of_change(
             ..Scope::default()
         };
         let former = reader.incarnations(&scope).map_err(failed)?;
-        let former = former.into_iter().filter(|it| it.object.uid != id.uid && it.first < number).next_back();
+        let former = former.into_iter().rfind(|it| it.object.uid != id.uid && it.first < number);
         if let Some(former) = former
             && let Some(version) = reader.version(&former, &At::Before(number)).map_err(failed)?
             && let Some(last) = object_at(&version, number.0 * VERSIONS - 1)

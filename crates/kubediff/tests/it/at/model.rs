@@ -51,7 +51,7 @@ impl Play {
         let object = json!({
             "apiVersion": "v1", "kind": "ConfigMap",
             "metadata": {"name": name, "namespace": namespace, "uid": uid, "creationTimestamp": "2026-03-01T12:00:00Z",
-                "labels": {"even": (value % 2 == 0).to_string()}},
+                "labels": {"even": value.is_multiple_of(2).to_string()}},
             "data": {"value": value.to_string()},
         });
         self.world.became_at(self.now, object);
@@ -143,7 +143,7 @@ fn every_instant_is_what_a_naive_list_says() {
             let prefix = format!("{namespace}/");
             assert_eq!(
                 shown(&items),
-                expected(state, |key, value| key.starts_with(&prefix) && value % 2 == 0),
+                expected(state, |key, value| key.starts_with(&prefix) && value.is_multiple_of(2)),
                 "{note}"
             );
 

@@ -1,5 +1,7 @@
 //! The commands of kubectl that work on the past, and the clients that read it.
 
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
@@ -143,6 +145,18 @@ async fn kubectl_reads_the_past_and_is_refused_in_words() {
     // The pod is gone now.
     let later = output(town.at("now", &["kubectl", "get", "pods", "-n", "past-commands", "-o", "name"]));
     assert_eq!(later, "pod/web-2\n");
+
+    let mut watch = town.at("now", &["kubectl", "get", "cm", "-n", "past-commands", "-w", "-o", "name"]);
+    let mut child = watch.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert_eq!(lines.next().unwrap(), "configmap/settings");
+    let maps = format!("/api/v1/namespaces/{}/configmaps", town.namespace);
+    town.post(&maps, json!({"metadata": {"name": "later"}})).await;
+    let told = tokio::task::spawn_blocking(move || lines.next().unwrap()).await.unwrap();
+    assert_eq!(told, "configmap/later");
+    // The command goes with the program.
+    assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
+    assert!(!child.wait().unwrap().success());
     town.close().await;
 }
 
