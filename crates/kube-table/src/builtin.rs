@@ -7,6 +7,9 @@ use crate::{Columns, Resource, SelectableField, Subresource};
 /// Their discovery documents. The top of the file explains its format and origin.
 const TABLE: &str = include_str!("builtin.txt");
 
+/// The release of Kubernetes that they are from, major and minor.
+pub const RELEASE: (u32, u32) = (1, 37);
+
 const ALL_VERBS: [&str; 8] =
     ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 

@@ -98,6 +98,15 @@ fn columns(version: &Value) -> Columns {
     Columns::Declared(columns.collect())
 }
 
+/// The place of a version among those of its group, the preferred one greatest.
+///
+/// ```
+/// assert!(kube_table::version_priority("v1") > kube_table::version_priority("v2beta1"));
+/// ```
+pub fn version_priority(version: &str) -> impl Ord + use<> {
+    priority(version)
+}
+
 /// `v2` before `v1` before `v2beta1` before `v1alpha2` before all other names, which are sorted alphabetically.
 fn priority(version: &str) -> (u8, u64, u64, std::cmp::Reverse<String>) {
     let other = || (0, 0, 0, std::cmp::Reverse(version.to_owned()));

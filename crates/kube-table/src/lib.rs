@@ -26,5 +26,6 @@ mod json_path;
 mod resource;
 mod table;
 
+pub use definition::version_priority;
 pub use resource::{Column, Columns, Resource, SelectableField, Subresource};
 pub use table::{Printer, Table, selector_text};

@@ -85,8 +85,8 @@ pub use record::{
     Verb, Version,
 };
 pub use report::{
-    Checked, Cluster, DeadLetter, Ids, Leader, Lost, Overview, Plan, Present, Records, Retained, Retention,
-    Scrub, Settings, Settled, Sink, Size, Standing,
+    Checked, Cluster, DeadLetter, Ids, Keys, Leader, Lost, Moment, Overview, Plan, Present, Records,
+    Retained, Retention, Scrub, Settings, Settled, Sink, Size, Standing,
 };
 pub use sight::{Right, Sight};
 #[cfg(feature = "postgres")]

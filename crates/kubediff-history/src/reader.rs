@@ -27,7 +27,8 @@ use crate::postgres::session::Role;
 use crate::postgres::{self, Address};
 use crate::record::{Gap, Gvk, Incarnation, Number, ObjectId, Version};
 use crate::report::{
-    Checked, Cluster, DeadLetter, Ids, Overview, Plan, Present, Records, Retention, Sink, Size, Standing,
+    Checked, Cluster, DeadLetter, Ids, Instant as Until, Keys, Moment, Overview, Plan, Present, Records,
+    Retention, Sink, Size, Standing,
 };
 use crate::sight::Sight;
 use crate::sql::codec::Codec;
@@ -35,7 +36,7 @@ use crate::sql::db::{Db, Purpose};
 use crate::sql::fault::{Fault, Outcome};
 use crate::sql::read::{self, Lens};
 use crate::sql::sight::{self, Tenancies};
-use crate::sql::{overview, retain, states, stories, survey, times, verify};
+use crate::sql::{overview, retain, states, stories, survey, times, values, verify};
 use crate::sqlite::schema;
 use crate::story::StoredStory;
 use crate::survey::Survey;
@@ -263,6 +264,43 @@ impl Reader {
     /// When the file cannot be read, or is damaged.
     pub fn present(&mut self, scope: &Scope, at: Option<Timestamp>) -> Result<Present, Error> {
         self.at_once(|db, _, _| states::present(db, scope, at))
+    }
+
+    /// The moment of a time; `None` before the first version.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn moment(&mut self, time: Timestamp) -> Result<Option<Moment>, Error> {
+        self.at_once(|db, _, _| {
+            let last = match Until::at(db, time)? {
+                Some(Until { last: i64::MAX, .. }) => read::last(db)?.map(|(last, _)| last),
+                instant => instant.map(|instant| values::number(instant.last)),
+            };
+            Ok(last.map(|number| Moment { number, time }))
+        })
+    }
+
+    /// The moment after a record; `None` before the first version, and after the last record.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn moment_after(&mut self, number: Number) -> Result<Option<Moment>, Error> {
+        self.at_once(|db, _, _| {
+            let is_there = read::last(db)?.is_some_and(|(last, _)| number <= last);
+            let time = if is_there { times::time_of(db, number)? } else { None };
+            Ok(time.map(|time| Moment { number, time }))
+        })
+    }
+
+    /// The objects of a scope at a moment, in the order of API servers.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn keys(&mut self, scope: &Scope, at: Moment) -> Result<Keys, Error> {
+        self.at_once(|db, _, _| states::keys(db, scope, at))
     }
 
     /// The states of some of these objects, without those that retention has removed since; where they are those of now, also

@@ -1,6 +1,7 @@
 //! Settings and answers that are no records.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -278,6 +279,79 @@ impl Present {
     /// Whether there was none.
     pub fn is_empty(&self) -> bool {
         self.ids.is_empty()
+    }
+}
+
+/// A moment of a history: its last record, and the time until which noise counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Moment {
+    /// The last record.
+    pub number: Number,
+    /// The time.
+    pub time: Timestamp,
+}
+
+/// The objects that were there at one moment, in the order of API servers: by the text `namespace/name`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Keys {
+    present: Present,
+    /// The texts, one after the other.
+    text: String,
+    ends: Vec<usize>,
+}
+
+impl Keys {
+    /// Of ids with namespaces and names.
+    pub(crate) fn new(at: Instant, mut found: Vec<(String, i64)>) -> Self {
+        found.sort_unstable();
+        let mut keys = Self {
+            present: Present { at: Some(at), ids: Vec::new() },
+            text: String::new(),
+            ends: Vec::new(),
+        };
+        for (key, id) in found {
+            keys.text.push_str(&key);
+            keys.ends.push(keys.text.len());
+            keys.present.ids.push(id);
+        }
+        keys
+    }
+
+    /// The objects, in this order: [`Reader::states`](crate::Reader::states) reads them.
+    pub fn present(&self) -> &Present {
+        &self.present
+    }
+
+    /// The places of the objects of a namespace, or of all.
+    pub fn within(&self, namespace: Option<&str>) -> Range<usize> {
+        let Some(namespace) = namespace else { return 0..self.ends.len() };
+        // The character after the slash.
+        self.first(&format!("{namespace}/"))..self.first(&format!("{namespace}0"))
+    }
+
+    /// The place of the first object after this one.
+    pub fn after(&self, namespace: &str, name: &str) -> usize {
+        self.first(&format!("{namespace}/{name}\0"))
+    }
+
+    /// The memory that they take, about.
+    pub fn bytes(&self) -> usize {
+        self.text.len() + 16 * self.ends.len()
+    }
+
+    /// The place of the first object from this text on.
+    fn first(&self, text: &str) -> usize {
+        let begin = |at: usize| at.checked_sub(1).and_then(|at| self.ends.get(at)).copied().unwrap_or(0);
+        let (mut low, mut high) = (0, self.ends.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            let end = self.ends.get(middle).copied().unwrap_or_default();
+            match self.text.get(begin(middle)..end).unwrap_or_default() < text {
+                true => low = middle + 1,
+                false => high = middle,
+            }
+        }
+        low
     }
 }
 

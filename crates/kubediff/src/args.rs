@@ -62,6 +62,9 @@ pub enum Command {
     /// Answers an assistant's questions to a history, by the Model Context Protocol
     #[command(after_help = MCP)]
     Mcp(crate::mcp::McpArgs),
+    /// Runs kubectl, k9s or another client against the cluster as it was at a time
+    #[command(after_help = AT)]
+    At(Box<crate::web::AtArgs>),
 
     /// A question to a history.
     #[command(flatten)]
@@ -81,6 +84,10 @@ understood.";
 const MCP: &str = "Example:\n  What the client of an assistant starts:\n    kubediff mcp --history history.db\n\nIt answers on standard \
 input and output, changes nothing, and ends with its input.\n\nExit codes: 0 ended as asked, 1 the history cannot be read or the input is not \
 the protocol, 2 the command line cannot be understood, 3 there is no way to the daemon.";
+const AT: &str = "Examples:\n  The pods as they were at five past two:\n    kubediff at 14:05 --history history.db -- kubectl get pods -A\n  \
+k9s, an hour before now, by the daemon in the cluster:\n    kubediff at -1h --daemon kubediff/kubediff -- k9s\n\nThe command has its own kubeconfig, \
+and can change nothing.\n\nExit codes: that of the command, or 1 the history cannot be read or does not have the time, 2 the command line cannot be \
+understood, 3 the daemon cannot be asked, 127 there is no such command.";
 
 const REPLAY: &str = "Example:\n  Record what a rollout changes in the namespace shop, then look at it:\n    \
 kubediff record rollout.jsonl -n shop\n    kubediff replay rollout.jsonl\n\nExit codes: 0 shown, 1 the recording cannot be \

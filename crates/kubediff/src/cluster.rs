@@ -124,6 +124,14 @@ pub async fn find(args: &ClusterArgs) -> Result<Cluster, NoCluster> {
     Ok(Cluster { config, context, request_timeout })
 }
 
+/// The namespace of the context that kubectl would use.
+pub(crate) fn current_namespace(args: &ClusterArgs) -> Option<String> {
+    let files = args.kubeconfig.clone().map_or_else(default_files, |file| vec![file]);
+    let kubeconfig = read(&files, false).ok()??;
+    let name = args.context.clone().or(kubeconfig.current_context)?;
+    kubeconfig.contexts.into_iter().find(|it| it.name == name)?.context?.namespace
+}
+
 /// The files of $KUBECONFIG, or the one in the home directory.
 fn default_files() -> Vec<PathBuf> {
     let listed = std::env::var_os("KUBECONFIG").unwrap_or_default();

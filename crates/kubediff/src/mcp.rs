@@ -44,6 +44,7 @@ pub async fn run(args: &McpArgs) -> Result<(), McpError> {
 
 async fn serve(source: &SourceArgs) -> Result<(), McpError> {
     let behind = Behind::open(source).await?;
+    behind.fold();
     say(&format!("an assistant can ask the history of {} on standard input and output", behind.name));
     match serve_server(Server::new(behind), (tokio::io::stdin(), tokio::io::stdout())).await {
         Ok(running) => match running.waiting().await {

@@ -81,6 +81,9 @@ async fn command() -> ExitCode {
         Command::Mcp(args) => {
             crate::mcp::run(&args).await.map(success).map_err(|error| (error.exit(), Box::from(error)))
         }
+        Command::At(args) => {
+            crate::web::run_at(&args).await.map_err(|error| (error.exit(), Box::from(error)))
+        }
         #[cfg(feature = "demo")]
         Command::Demo(args) => {
             log(args.session.verbose);

@@ -55,6 +55,20 @@ impl Signals {
         self.of_daemon().await;
     }
 
+    /// A request to end that is no Ctrl-C, which the terminal sends to all its programs. Cancel safe.
+    pub(crate) async fn terminated(&mut self) {
+        let hangup = async {
+            match &mut self.hangup {
+                Some(hangup) => hangup.recv().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = hangup => {}
+        }
+    }
+
     /// The next request to a daemon: to end, or, by a hangup, to read its configuration again. On Windows, where no signal asks
     /// for that, a closed console is a request to end. Cancel safe.
     pub(crate) async fn of_daemon(&mut self) -> Request {

@@ -3,6 +3,7 @@
 pub(crate) mod address;
 mod args;
 mod assets;
+mod at;
 mod behind;
 mod door;
 mod entrance;
@@ -11,6 +12,7 @@ mod etag;
 mod listener;
 mod live;
 mod params;
+mod past;
 mod problem;
 mod question;
 mod remote;
@@ -27,7 +29,8 @@ mod v1;
 mod viewer;
 mod wanted;
 
-pub use args::UiArgs;
+pub use args::{AtArgs, UiArgs};
+pub use at::{AtError, run as run_at};
 #[cfg(feature = "mcp")]
 pub(crate) use behind::Behind;
 pub use error::UiError;

@@ -82,7 +82,7 @@ impl Collection for Served {
         _range: &'a Range,
         _at: Option<u64>,
     ) -> BoxFuture<'a, Result<Listing, CollectionError>> {
-        Box::pin(async { Ok(Listing { revision: self.revision(), objects: self.0.listed.clone() }) })
+        Box::pin(async { Ok(Listing::of(self.revision(), self.0.listed.clone())) })
     }
 
     fn events(&self, after: u64) -> Result<Box<dyn Events>, CollectionError> {

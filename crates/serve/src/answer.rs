@@ -1,8 +1,8 @@
 //! HTTP responses.
 
 use bytes::Bytes;
-use futures_util::StreamExt as _;
 use futures_util::stream::{self, Stream};
+use futures_util::{StreamExt as _, TryStreamExt as _};
 use http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, RETRY_AFTER, VARY};
 use http::{HeaderMap, Response, StatusCode};
 use http_body::Frame;
@@ -10,7 +10,7 @@ use http_body_util::{BodyExt, StreamBody};
 use serde_json::Value;
 
 use crate::gzip::Gzip;
-use crate::{Body, Status, full, negotiate, protobuf};
+use crate::{Body, CollectionError, Status, full, negotiate, protobuf};
 
 /// The text of a JSON response that could also be protobuf: an extension of the response, until the client's encoding
 /// is known.
@@ -52,17 +52,18 @@ pub(crate) fn status_text(status: &Status, text: &Value) -> Response<Body> {
 }
 
 /// A body that is made chunk by chunk, on demand. Compressed, if the client accepts that and the body has more than
-/// `gzip_from` bytes.
-pub(crate) fn chunks(
-    mut chunks: impl Iterator<Item = Bytes> + Send + 'static,
+/// `gzip_from` bytes. Fails if its beginning cannot be made.
+pub(crate) async fn chunks(
+    chunks: impl Stream<Item = Result<Bytes, CollectionError>> + Send + 'static,
     content_type: &'static str,
     gzip_from: Option<usize>,
-) -> Response<Body> {
+) -> Result<Response<Body>, CollectionError> {
+    let mut chunks = Box::pin(chunks);
     let mut first = Vec::new();
     let mut length = 0;
     let enough = gzip_from.unwrap_or(0);
     let more = loop {
-        match chunks.next() {
+        match chunks.try_next().await? {
             None => break false,
             Some(chunk) => {
                 length += chunk.len();
@@ -74,36 +75,33 @@ pub(crate) fn chunks(
         }
     };
     if !more && first.len() == 1 {
-        return answer(StatusCode::OK, content_type, full(first.remove(0)));
+        return Ok(answer(StatusCode::OK, content_type, full(first.remove(0))));
     }
-    let chunks = first.into_iter().chain(chunks);
+    let chunks = stream::iter(first.into_iter().map(Ok)).chain(chunks);
     if gzip_from.is_none() || !more {
-        return answer(StatusCode::OK, content_type, streamed(stream::iter(chunks)));
+        return Ok(answer(StatusCode::OK, content_type, streamed(chunks)));
     }
-    let mut gzip = Some(Gzip::new());
-    let mut chunks = chunks.fuse();
-    let compressed = std::iter::from_fn(move || {
+    let compressed = stream::try_unfold((Some(Gzip::new()), chunks), |(mut gzip, mut chunks)| async move {
         loop {
-            match chunks.next() {
-                Some(chunk) => {
-                    let written = gzip.as_mut()?.write(&chunk);
-                    if !written.is_empty() {
-                        return Some(written);
-                    }
-                }
-                None => return gzip.take().map(Gzip::finish),
+            let Some(open) = gzip.as_mut() else { return Ok(None) };
+            let written = match chunks.try_next().await? {
+                Some(chunk) => open.write(&chunk),
+                None => gzip.take().map(Gzip::finish).unwrap_or_default(),
+            };
+            if !written.is_empty() {
+                return Ok(Some((written, (gzip, chunks))));
             }
         }
     });
-    let mut response = answer(StatusCode::OK, content_type, streamed(stream::iter(compressed)));
+    let mut response = answer(StatusCode::OK, content_type, streamed(compressed));
     response.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     response.headers_mut().insert(VARY, HeaderValue::from_static("Accept-Encoding"));
-    response
+    Ok(response)
 }
 
-/// A streamed body.
-pub(crate) fn streamed(chunks: impl Stream<Item = Bytes> + Send + 'static) -> Body {
-    StreamBody::new(chunks.map(|chunk| Ok(Frame::data(chunk)))).boxed_unsync()
+/// A streamed body. An error breaks the connection.
+pub(crate) fn streamed(chunks: impl Stream<Item = Result<Bytes, CollectionError>> + Send + 'static) -> Body {
+    StreamBody::new(chunks.map_ok(Frame::data).map_err(std::io::Error::other)).boxed_unsync()
 }
 
 /// A response with the headers that every response has.

@@ -24,7 +24,7 @@ pub trait Catalog: Send + Sync + 'static {
 
     /// The protobuf writer for objects of a kind; `None` for a kind without messages. Metadata of custom resources are
     /// sent as `PartialObjectMetadata` of `meta.k8s.io/v1`, refusals as `Status`. Without these three, all responses
-    /// are JSON.
+    /// are JSON. The length of a list comes before its items, so a list in protobuf is in memory as a whole before it is sent.
     fn protobuf(&self, _api_version: &str, _kind: &str) -> Option<Arc<dyn Protobuf>> {
         None
     }

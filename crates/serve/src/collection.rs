@@ -1,8 +1,10 @@
 //! The interface that a caller implements for the objects of one resource.
 
+use std::fmt;
 use std::sync::Arc;
+use std::time::SystemTime;
 
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, ready};
 
 use crate::{Object, Status};
 
@@ -13,6 +15,11 @@ use crate::{Object, Status};
 pub trait Collection: Send + Sync + 'static {
     /// The newest revision of the server. Lists at it, and events after it, are available at once.
     fn revision(&self) -> u64;
+
+    /// What time it is where the objects are: ages in tables are seen from then. A collection of the past has a past time.
+    fn now(&self) -> SystemTime {
+        SystemTime::now()
+    }
 
     /// One object as of a revision; `None` means now.
     fn get<'a>(
@@ -43,13 +50,47 @@ pub struct Range {
     pub after: Option<(Box<str>, Box<str>)>,
 }
 
-/// A list of objects.
-#[derive(Debug, Clone)]
+/// A list of objects, which are read while the response is sent.
 pub struct Listing {
     /// The revision of the list: the one requested, or the newest.
     pub revision: u64,
+    /// How many objects are in the range.
+    pub count: usize,
     /// In the order of the text `namespace/name`.
-    pub objects: Vec<Arc<Object>>,
+    pub objects: Box<dyn Objects>,
+}
+
+/// The objects of a list, some at a time. The client decides how fast they are asked for.
+pub trait Objects: Send {
+    /// The next objects; none at the end. An error in the middle of a response breaks the connection, so that no client takes a part for
+    /// the whole.
+    fn next(&mut self) -> BoxFuture<'_, Result<Vec<Arc<Object>>, CollectionError>>;
+}
+
+impl Listing {
+    /// A list of objects that are in memory.
+    pub fn of(revision: u64, objects: Vec<Arc<Object>>) -> Self {
+        Self { revision, count: objects.len(), objects: in_memory(objects) }
+    }
+}
+
+/// Objects that are in memory, all at once.
+pub(crate) fn in_memory(objects: Vec<Arc<Object>>) -> Box<dyn Objects> {
+    Box::new(InMemory(objects))
+}
+
+struct InMemory(Vec<Arc<Object>>);
+
+impl Objects for InMemory {
+    fn next(&mut self) -> BoxFuture<'_, Result<Vec<Arc<Object>>, CollectionError>> {
+        Box::pin(ready(Ok(std::mem::take(&mut self.0))))
+    }
+}
+
+impl fmt::Debug for Listing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Listing(at {}, {} objects)", self.revision, self.count)
+    }
 }
 
 /// The events of a collection after a revision.

@@ -18,25 +18,29 @@ pub(crate) fn without_empty(mut object: Value) -> Value {
     object
 }
 
-/// The range of a member's value in the text of an object's members (with or without the opening brace).
-pub(crate) fn member(text: &[u8], name: &str) -> Option<Range<usize>> {
+/// The members in the text of an object's members (with or without the opening brace): the range of each name with its quotes, and that of
+/// its value.
+pub(crate) fn members(text: &[u8]) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {
     let mut at = 0;
-    loop {
-        at +=
-            text[at..].iter().position(|byte| !matches!(byte, b'{' | b',' | b' ' | b'\n' | b'\t' | b'\r'))?;
-        if text[at] != b'"' {
+    std::iter::from_fn(move || {
+        let is_between = |byte: &u8| matches!(byte, b'{' | b',' | b' ' | b'\n' | b'\t' | b'\r');
+        let begin = at + text.get(at..)?.iter().position(|byte| !is_between(byte))?;
+        if text[begin] != b'"' {
             return None;
         }
-        let name_end = string_end(text, at)?;
-        let found = &text[at + 1..name_end - 1] == name.as_bytes();
-        at = name_end + text[name_end..].iter().position(|byte| *byte == b':')? + 1;
-        at += text[at..].iter().position(|byte| !byte.is_ascii_whitespace())?;
-        let end = value_end(text, at)?;
-        if found {
-            return Some(at..end);
-        }
-        at = end;
-    }
+        let name = begin..string_end(text, begin)?;
+        let mut value = name.end + text[name.end..].iter().position(|byte| *byte == b':')? + 1;
+        value += text[value..].iter().position(|byte| !byte.is_ascii_whitespace())?;
+        at = value_end(text, value)?;
+        Some((name, value..at))
+    })
+}
+
+/// The range of a member's value in the text of an object's members (with or without the opening brace).
+pub(crate) fn member(text: &[u8], name: &str) -> Option<Range<usize>> {
+    members(text).find_map(|(found, value)| {
+        (&text[found.start + 1..found.end - 1] == name.as_bytes()).then_some(value)
+    })
 }
 
 /// The range of the value at a path of members: `["metadata", "uid"]`.

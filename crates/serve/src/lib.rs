@@ -40,7 +40,7 @@ pub mod wire;
 
 pub use body::{Body, full};
 pub use catalog::{Catalog, Protobuf, Resources, ServerVersion};
-pub use collection::{Batch, Change, Collection, CollectionError, Event, Events, Listing, Range};
+pub use collection::{Batch, Change, Collection, CollectionError, Event, Events, Listing, Objects, Range};
 pub use gzip::compressed;
 pub use kube_table::{Column, Columns, Resource, SelectableField, Subresource, builtin, selector_text};
 pub use object::{Labels, Object};

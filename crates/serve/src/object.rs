@@ -1,7 +1,11 @@
 //! One version of one object, as stored and sent.
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
 use kube_selector::LabelSet;
+
+use crate::json;
 
 /// One version of one object.
 ///
@@ -56,9 +60,72 @@ impl<K: Into<Box<str>>, V: Into<Box<str>>> FromIterator<(K, V)> for Labels {
 }
 
 impl Object {
+    /// The object of a whole JSON text, with this revision as its `metadata.resourceVersion`. `None` for a text without metadata.
+    ///
+    /// ```
+    /// let json = br#"{"apiVersion":"v1","data":{},"kind":"ConfigMap","metadata":{"labels":{"a":"b"},"resourceVersion":"5"}}"#;
+    /// let object = serve::Object::read("shop", "web", 8120, json).unwrap();
+    /// assert_eq!(object.labels.get("a"), Some("b"));
+    /// assert_eq!(object.body, r#""data":{},"metadata":{"labels":{"a":"b"},"resourceVersion":"8120"}}"#);
+    /// ```
+    pub fn read(namespace: &str, name: &str, revision: u64, text: &[u8]) -> Option<Self> {
+        let mut body = Vec::with_capacity(text.len() + 16);
+        let mut labels = None;
+        for (member, value) in json::members(text) {
+            let (member, value) = (text.get(member)?, text.get(value)?);
+            if matches!(member, b"\"kind\"" | b"\"apiVersion\"") {
+                continue;
+            }
+            if !body.is_empty() {
+                body.push(b',');
+            }
+            body.extend_from_slice(member);
+            body.push(b':');
+            if member == b"\"metadata\"" {
+                labels = Some(labels_in(value));
+                with_revision(value, revision, &mut body);
+            } else {
+                body.extend_from_slice(value);
+            }
+        }
+        body.push(b'}');
+        Some(Self {
+            namespace: namespace.into(),
+            name: name.into(),
+            revision,
+            labels: labels?,
+            body: body.into(),
+        })
+    }
+
     /// Namespace and name, by which a collection is sorted.
     pub fn key(&self) -> (&str, &str) {
         (&self.namespace, &self.name)
+    }
+}
+
+fn labels_in(metadata: &[u8]) -> Labels {
+    let labels = json::member(metadata, "labels").and_then(|labels| metadata.get(labels));
+    let labels: Option<BTreeMap<String, String>> =
+        labels.and_then(|labels| serde_json::from_slice(labels).ok());
+    labels.unwrap_or_default().into_iter().collect()
+}
+
+/// Metadata with another `resourceVersion`.
+fn with_revision(metadata: &[u8], revision: u64, out: &mut Vec<u8>) {
+    let revision = format!("\"{revision}\"");
+    match json::member(metadata, "resourceVersion") {
+        Some(at) => {
+            out.extend_from_slice(&metadata[..at.start]);
+            out.extend_from_slice(revision.as_bytes());
+            out.extend_from_slice(&metadata[at.end..]);
+        }
+        None => {
+            let rest = metadata.strip_prefix(b"{").unwrap_or(metadata);
+            let comma = if rest.starts_with(b"}") { "" } else { "," };
+            out.extend_from_slice(format!("{{\"resourceVersion\":{revision}{comma}").as_bytes());
+            out.extend_from_slice(rest);
+        }
     }
 }
 

@@ -21,6 +21,9 @@ pub struct ServeOptions {
     pub shard_selectors: bool,
     /// Whether lists are answered as from a watch cache: "any version" as a whole, whatever the limit.
     pub watch_cache: bool,
+    /// The size of its objects at which a page ends although its limit allows more, as the API permits; `None` for never. A page is in
+    /// memory before it is sent, because its end stands before its items.
+    pub page_bytes: Option<usize>,
     /// Whether streaming lists are served (`sendInitialEvents`, KEP-3157).
     pub streaming_lists: bool,
 }
@@ -35,6 +38,7 @@ impl Default for ServeOptions {
             gzip_watch_members: true,
             shard_selectors: false,
             watch_cache: true,
+            page_bytes: None,
             streaming_lists: true,
         }
     }

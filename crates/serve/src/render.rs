@@ -19,7 +19,6 @@ pub(crate) struct Renderer {
     api_version: String,
     typed_items: bool,
     printer: Option<Printer>,
-    /// For ages in tables.
     now: SystemTime,
 }
 
@@ -33,7 +32,8 @@ pub(crate) struct ListMeta {
 }
 
 impl Renderer {
-    pub(crate) fn new(resource: &Resource, representation: Representation) -> Self {
+    /// `now` is for ages in tables.
+    pub(crate) fn new(resource: &Resource, representation: Representation, now: SystemTime) -> Self {
         let api_version = resource.api_version();
         let head = format!("{{\"kind\":{},\"apiVersion\":{},", json!(*resource.kind), json!(api_version));
         Self {
@@ -44,7 +44,7 @@ impl Renderer {
             typed_items: resource.typed_items,
             printer: matches!(representation, Representation::Table { .. }).then(|| Printer::of(resource)),
             representation,
-            now: SystemTime::now(),
+            now,
         }
     }
 

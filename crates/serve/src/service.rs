@@ -1,7 +1,9 @@
 //! Answers requests.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
+use futures_util::stream;
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::request::Parts;
 use http::{HeaderMap, Method, Response, StatusCode};
@@ -99,7 +101,7 @@ impl Serve {
         });
         match fitting {
             Ok(format) => {
-                let (content_type, text) = alone(resource, object, format);
+                let (content_type, text) = alone(resource, object, format, SystemTime::now());
                 answer::answer(code, content_type, full(text))
             }
             Err(status) => Self::refusal(&status),
@@ -240,9 +242,11 @@ impl Serve {
             Some(name) if !request.watch => {
                 let object = get::get(&resource, collection, request, name, &self.options).await?;
                 negotiate::one(&format.representation, &resource)?;
-                let (content_type, text) = alone(&resource, &object, format.with_rows(&request.query)?);
+                let format = format.with_rows(&request.query)?;
+                let (content_type, text) = alone(&resource, &object, format, collection.now());
                 let gzip_from = self.options.gzip_from.filter(|_| negotiate::accepts_gzip(&parts.headers));
-                Ok(answer::chunks(std::iter::once(text.into()), content_type, gzip_from))
+                let text = stream::iter([Ok(text.into())]);
+                answer::chunks(text, content_type, gzip_from).await.map_err(list::broken)
             }
             _ => {
                 let gzip = negotiate::accepts_gzip(&parts.headers);
@@ -259,11 +263,11 @@ impl Serve {
 }
 
 /// An object as the whole response, with its media type.
-fn alone(resource: &Resource, object: &Object, format: Format) -> (&'static str, Vec<u8>) {
+fn alone(resource: &Resource, object: &Object, format: Format, now: SystemTime) -> (&'static str, Vec<u8>) {
     let mut bytes = Vec::with_capacity(object.body.len() + 128);
     match format.encoding {
         Encoding::Json => {
-            Renderer::new(resource, format.representation).object(object, &mut bytes);
+            Renderer::new(resource, format.representation, now).object(object, &mut bytes);
             bytes.push(b'\n');
             ("application/json", bytes)
         }

@@ -20,8 +20,8 @@ use crate::parameters::{Parameters, version_error};
 use crate::representation::Representation;
 use crate::selector::Selection;
 use crate::{
-    Body, Collection, CollectionError, Event, Events, Object, Range, Reason, Resource, ResourceRequest,
-    ServeOptions, Status, answer, discovery, gzip, protobuf,
+    Body, Collection, CollectionError, Event, Events, Object, Objects, Range, Reason, Resource,
+    ResourceRequest, ServeOptions, Status, answer, discovery, gzip, protobuf,
 };
 
 use bookmark::Bookmark;
@@ -62,17 +62,18 @@ pub(crate) async fn watch(
     let start = match start(collection, request, &parameters, version, options).await {
         _ if lasting.is_zero() => Err(Status::new(Reason::InternalError, "context deadline exceeded")),
         // Events are no lists: the real server fails at the first one, silently.
-        Ok(start) if unfit => Ok(Start { initial: Vec::new(), events: None, ..start }),
+        Ok(start) if unfit => Ok(Start { initial: None, events: None, ..start }),
         start => start,
     };
     let start = start.unwrap_or_else(Start::refused);
     let watching = Watching {
-        frames: Frames::new(resource, format, bookmark),
+        frames: Frames::new(resource, format, bookmark, collection.now()),
         scope: Scope {
             namespace: request.namespace.as_deref().map(Box::from),
             selection: parameters.selection,
         },
-        initial: start.initial.into_iter(),
+        initial: start.initial,
+        first: Vec::new().into_iter(),
         initial_end: (streaming_list && parameters.bookmarks && start.events.is_some())
             .then_some(start.after),
         refusal: start.refusal,
@@ -88,7 +89,7 @@ pub(crate) async fn watch(
     let chunks = stream::unfold(watching, move |mut watching| async move {
         let chunk = watching.next().await?;
         let chunk = if compressed { gzip::member(&chunk) } else { Bytes::from(chunk) };
-        Some((chunk, watching))
+        Some((Ok(chunk), watching))
     });
     let mut response = answer::answer(StatusCode::OK, content_type, answer::streamed(chunks));
     if compressed {
@@ -112,7 +113,7 @@ fn by_chance() -> f64 {
 /// Where a watch begins.
 struct Start {
     /// The initial objects, sent as ADDED events.
-    initial: Vec<Arc<Object>>,
+    initial: Option<Box<dyn Objects>>,
     /// Only events after this revision are sent.
     after: u64,
     events: Option<Box<dyn Events>>,
@@ -121,7 +122,7 @@ struct Start {
 
 impl Start {
     fn refused(status: Status) -> Self {
-        Self { initial: Vec::new(), after: 0, events: None, refusal: Some(status) }
+        Self { initial: None, after: 0, events: None, refusal: Some(status) }
     }
 }
 
@@ -146,13 +147,12 @@ async fn start(
     }
     let (initial, after) = if whole {
         let range = Range { namespace: request.namespace.as_deref().map(Box::from), after: None };
-        let mut listing = collection.list(&range, None).await.map_err(refused)?;
-        listing.objects.retain(|object| parameters.selection.matches(object));
-        (listing.objects, listing.revision)
+        let listing = collection.list(&range, None).await.map_err(refused)?;
+        (Some(listing.objects), listing.revision)
     } else if version == 0 {
-        (Vec::new(), collection.revision())
+        (None, collection.revision())
     } else {
-        (Vec::new(), version)
+        (None, version)
     };
     // A watch from a version that the server has not reached gets no event before that version.
     let events = collection.events(after.min(collection.revision())).map_err(refused)?;
@@ -177,13 +177,14 @@ struct Bookmarks {
     next: Instant,
 }
 
-/// A running watch. Besides references to the initial objects it holds one batch of the collection's events and the
-/// chunk that it is about to send. A slow client makes it ask the collection less often, until the collection no longer
+/// A running watch. It holds one batch of the initial objects or of the collection's events, and the chunk that it is about to send. A slow client makes it ask the collection less often, until the collection no longer
 /// has the next events.
 struct Watching {
     frames: Frames,
     scope: Scope,
-    initial: vec::IntoIter<Arc<Object>>,
+    /// The initial objects that are to come.
+    initial: Option<Box<dyn Objects>>,
+    first: vec::IntoIter<Arc<Object>>,
     /// The version of the bookmark that ends the initial events, until that is sent.
     initial_end: Option<u64>,
     refusal: Option<Status>,
@@ -208,8 +209,20 @@ impl Watching {
                 return None;
             }
             self.take(&mut out);
-            if !out.is_empty() {
+            if out.len() >= CHUNK || (!out.is_empty() && self.initial.is_none()) {
                 return Some(out);
+            }
+            if let Some(initial) = &mut self.initial {
+                tokio::select! {
+                    biased;
+                    () = sleep_until(self.end) => return None,
+                    batch = initial.next() => match batch {
+                        Ok(batch) if batch.is_empty() => self.initial = None,
+                        Ok(batch) => self.first = batch.into_iter(),
+                        Err(error) => self.end(error, &mut out),
+                    },
+                }
+                continue;
             }
             let events = self.events.as_mut()?;
             let bookmark = self.bookmarks.as_ref().map_or(self.end, |bookmarks| bookmarks.next.min(self.end));
@@ -219,13 +232,7 @@ impl Watching {
                 () = sleep_until(bookmark) => self.bookmark(&mut out),
                 batch = events.next() => match batch {
                     Ok(batch) => self.batch = batch.events.into_iter(),
-                    // The client was too slow, or the resource is gone: the real server closes the stream without an
-                    // event. The next request gets the reason.
-                    Err(CollectionError::Expired { .. } | CollectionError::Gone) => self.events = None,
-                    Err(CollectionError::Failed(status)) => {
-                        self.events = None;
-                        self.frames.error(&status, &mut out);
-                    }
+                    Err(error) => self.end(error, &mut out),
                 },
             }
             if !out.is_empty() {
@@ -234,11 +241,25 @@ impl Watching {
         }
     }
 
+    /// Ends the stream. Where the client was too slow, or the resource is gone, the real server closes it without an event: the next
+    /// request gets the reason.
+    fn end(&mut self, error: CollectionError, out: &mut Vec<u8>) {
+        (self.initial, self.initial_end, self.events) = (None, None, None);
+        if let CollectionError::Failed(status) = error {
+            self.frames.error(&status, out);
+        }
+    }
+
     /// Writes the events that are pending.
     fn take(&mut self, out: &mut Vec<u8>) {
         while out.len() < CHUNK {
-            let Some(object) = self.initial.next() else { break };
-            self.frames.added(&object, out);
+            let Some(object) = self.first.next() else { break };
+            if self.scope.selection.matches(&object) {
+                self.frames.added(&object, out);
+            }
+        }
+        if self.initial.is_some() {
+            return;
         }
         if out.len() < CHUNK
             && let Some(revision) = self.initial_end.take()

@@ -103,9 +103,35 @@ impl Chosen {
         db.all(&sql, &conditions.parameters, |row| row.get(0))
     }
 
-    /// The objects that were there when this record was the last one, or are there now, by namespace and name. It reads the index `lives`
-    /// alone, and of that nothing about objects that were gone by then.
+    /// The objects that were there when this record was the last one, or are there now, by namespace and name.
     pub(crate) fn present(&self, db: Db<'_>, last: Option<i64>) -> Outcome<Vec<i64>> {
+        let sql = format!(
+            "SELECT o.id FROM ({}) o LEFT JOIN namespaces n ON n.id = o.namespace
+             ORDER BY coalesce(n.name, ''), o.name, o.id",
+            self.alive(db, last)?
+        );
+        db.all(&sql, &self.part(), |row| row.get(0))
+    }
+
+    /// Those that were there when this record was the last one, as `namespace/name`, in any order.
+    pub(crate) fn keys(&self, db: Db<'_>, last: i64) -> Outcome<Vec<(String, i64)>> {
+        let sql = format!(
+            "SELECT o.id, coalesce(n.name, ''), o.name FROM ({}) o LEFT JOIN namespaces n ON n.id = o.namespace",
+            self.alive(db, Some(last))?
+        );
+        db.all(&sql, &self.part(), |row| {
+            let (namespace, name): (String, String) = (row.get(1)?, row.get(2)?);
+            Ok((format!("{namespace}/{name}"), row.get(0)?))
+        })
+    }
+
+    fn part(&self) -> Vec<Value> {
+        self.part.as_deref().map(Value::from).into_iter().collect()
+    }
+
+    /// A query of the objects `o` that were there then. It reads the index `lives` alone, and of that nothing about objects that were gone by
+    /// then.
+    fn alive(&self, db: Db<'_>, last: Option<i64>) -> Outcome<String> {
         let (led, wanted) = match (&self.objects, &self.kinds) {
             (Some(objects), _) => ("", format!("o.id{}", in_list(objects))),
             (None, kinds) => {
@@ -122,7 +148,7 @@ impl Chosen {
             within.push_str(" AND instr(lower(o.name), lower(?1)) > 0");
         }
         let those = format!("SELECT o.id, o.namespace, o.name FROM objects o{led} WHERE {wanted}{within}");
-        let alive = match last {
+        Ok(match last {
             None => format!("{those} AND o.ended IS NULL"),
             Some(last) => {
                 let begun = format!(
@@ -135,13 +161,7 @@ impl Chosen {
                     "{those} AND o.ended IS NULL AND {begun} UNION ALL {those} AND o.ended > {last} AND {begun}"
                 )
             }
-        };
-        let sql = format!(
-            "SELECT o.id FROM ({alive}) o LEFT JOIN namespaces n ON n.id = o.namespace
-             ORDER BY coalesce(n.name, ''), o.name, o.id"
-        );
-        let part: Vec<_> = self.part.as_deref().map(Value::from).into_iter().collect();
-        db.all(&sql, &part, |row| row.get(0))
+        })
     }
 
     /// The conditions of a filter for a version `v`, but for path and manager. Where something else leads, a sign hides the indexes from

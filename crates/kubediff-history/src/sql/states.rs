@@ -16,7 +16,7 @@ use super::read::{HEAD, Lens, VersionRow};
 use super::values::{id, number, time};
 use crate::filter::{At, Scope};
 use crate::record::{Incarnation, Number, Version};
-use crate::report::{Instant, Present};
+use crate::report::{Instant, Keys, Moment, Present};
 
 /// Versions of an object that are read at once.
 const CHUNK: usize = 256;
@@ -158,6 +158,16 @@ pub(crate) fn present(db: Db<'_>, scope: &Scope, at: Option<Timestamp>) -> Outco
     }
     present.ids = chosen.present(db, present.at.map(|at| at.last))?;
     Ok(present)
+}
+
+/// The objects of a scope at a moment, by the text `namespace/name`.
+pub(crate) fn keys(db: Db<'_>, scope: &Scope, at: Moment) -> Outcome<Keys> {
+    let at = Instant { last: id(at.number), time: at.time.as_microsecond() };
+    let found = match Chosen::find(db, scope)? {
+        Some(chosen) => chosen.keys(db, at.last)?,
+        None => Vec::new(),
+    };
+    Ok(Keys::new(at, found))
 }
 
 /// The states of some of these objects.

@@ -384,7 +384,43 @@ impl Play {
             };
             assert_eq!(ids(&found), ids(&model), "{place}: {scope:?} at {at:?}");
             assert!(found == model, "{place}: {scope:?} at {at:?}");
+            if let Some(at) = at {
+                self.compare_keys(reader, &scope, at, &found, &format!("{place}: {scope:?} at {at}"));
+            }
         }
+    }
+
+    /// The keys of a moment have the same objects, in the order of API servers.
+    fn compare_keys(
+        &mut self,
+        reader: &mut Reader,
+        scope: &Scope,
+        at: Timestamp,
+        found: &[(String, String, String, Vec<u8>)],
+        place: &str,
+    ) {
+        let Some(moment) = reader.moment(at).unwrap() else { return assert!(found.is_empty(), "{place}") };
+        assert!(moment.number.0 <= self.model.last && moment.time == at, "{place}: {moment:?}");
+        let keys = reader.keys(scope, moment).unwrap();
+        let all = reader.states(keys.present(), keys.within(None)).unwrap();
+        let texts: Vec<String> = all
+            .iter()
+            .map(|it| format!("{}/{}", it.object.namespace.as_deref().unwrap_or_default(), it.object.name))
+            .collect();
+        assert!(texts.is_sorted(), "{place}: {texts:?}");
+        let mut states: Vec<_> = all
+            .into_iter()
+            .map(|it| (it.object.resource, it.object.uid, it.rv, it.body.bytes().to_vec()))
+            .collect();
+        states.sort();
+        assert!(states == found, "{place}");
+        for space in SPACES {
+            let within = texts.iter().filter(|text| text.starts_with(&format!("{space}/"))).count();
+            assert_eq!(keys.within(Some(space)).len(), within, "{place}: {space}");
+        }
+        let name = NAMES[self.random.usize(..NAMES.len())];
+        let after = texts.iter().filter(|text| **text <= format!("shop/{name}")).count();
+        assert_eq!(keys.after("shop", name), after, "{place}");
     }
 
     /// Every version of one incarnation, one after another and each by itself.

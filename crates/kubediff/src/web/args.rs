@@ -1,5 +1,7 @@
 //! The command line of the page.
 
+use std::ffi::OsString;
+
 use clap::Args;
 
 use crate::query::SourceArgs;
@@ -19,4 +21,20 @@ pub struct UiArgs {
     /// Where the answers are read.
     #[command(flatten)]
     pub source: SourceArgs,
+}
+
+/// The time and the command that sees it.
+#[derive(Debug, Clone, Args)]
+pub struct AtArgs {
+    /// The time: 2026-11-23T14:05:00Z, 14:05, 'yesterday 14:05', -2h; the number of a record as #812; or now, which follows the newest record
+    #[arg(value_name = "TIME", allow_hyphen_values = true)]
+    pub time: String,
+
+    /// Where the history is.
+    #[command(flatten)]
+    pub source: SourceArgs,
+
+    /// The command, such as `kubectl get pods -A`. Without one, the kubeconfig for that time is printed, and served until Ctrl-C
+    #[arg(value_name = "COMMAND", last = true)]
+    pub command: Vec<OsString>,
 }

@@ -11,7 +11,7 @@ use serve::Body;
 use super::error::UiError;
 use super::remote::Remote;
 use super::routes::Routes;
-use super::store::{Place, Seen, Store};
+use super::store::{Asked, Place, Seen, Store};
 use super::viewer::Viewer;
 use crate::query::{QueryError, SourceArgs};
 
@@ -35,8 +35,7 @@ impl Behind {
     pub(crate) async fn open(source: &SourceArgs) -> Result<Self, UiError> {
         if let Some(name) = &source.daemon {
             let remote = Remote::open(name.clone(), source.clone()).await?;
-            let name = format!("{}/{}", name.namespace, name.name);
-            return Ok(Self { name, way: Way::Daemon(Box::new(remote)) });
+            return Ok(Self { name: remote.name(), way: Way::Daemon(Box::new(remote)) });
         }
         // A named pipe in the place of the file would never answer.
         let source = source.clone();
@@ -44,6 +43,13 @@ impl Behind {
         let store = store.await.map_err(UiError::Ended)??;
         let name = store.cluster.clone();
         Ok(Self { name, way: Way::History(Box::new(Routes::new(store, "http"))) })
+    }
+
+    /// Folds the stories of a history meanwhile.
+    pub(crate) fn fold(&self) {
+        if let Way::History(routes) = &self.way {
+            fold(routes.store().clone());
+        }
     }
 
     /// Answers a request of somebody who may see everything. The work ends when nobody waits for the answer.
@@ -55,7 +61,7 @@ impl Behind {
     }
 }
 
-/// The history of the page. Its stories are folded meanwhile: the first page need not wait.
+/// The history of the page.
 pub(super) fn store(source: &SourceArgs, is_fixed: bool) -> Result<Arc<Store>, UiError> {
     let location = source.location()?;
     let (cluster, beside) = (source.cluster(&location)?, location.file().map(Path::to_owned));
@@ -64,12 +70,13 @@ pub(super) fn store(source: &SourceArgs, is_fixed: bool) -> Result<Arc<Store>, U
     let zone = now.clone().unwrap_or_else(Zoned::now).time_zone().clone();
     // The clock of the person who asks a daemon goes on.
     let fixed = now.filter(|_| is_fixed).map(|now| now.timestamp());
-    let store = Arc::new(Store::open(place, zone, fixed).map_err(QueryError::from)?);
-    let folding = store.clone();
-    tokio::runtime::Handle::current().spawn(async move {
-        let _ = folding
-            .ask(Seen::default(), |asked| asked.store.stories(asked.reader, asked.now.timestamp()).map(drop))
-            .await;
+    Ok(Arc::new(Store::open(place, zone, fixed).map_err(QueryError::from)?))
+}
+
+/// Folds the stories meanwhile: the first answer need not wait.
+pub(super) fn fold(store: Arc<Store>) {
+    tokio::spawn(async move {
+        let fold = |asked: &mut Asked<'_>| asked.store.stories(asked.reader, asked.now.timestamp()).map(drop);
+        let _ = store.ask(Seen::default(), fold).await;
     });
-    Ok(store)
 }

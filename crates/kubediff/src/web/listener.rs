@@ -25,6 +25,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::entrance::hardened;
 use super::params::Params;
+use super::past;
 use super::problem::Problem;
 use super::rights::Rights;
 use super::routes::{HTML, Routes, content, moved, refusal};
@@ -229,7 +230,8 @@ impl Entrance {
             "/logout" if !is_read => return (self.log_out(&request).unwrap_or_else(refused), None),
             _ => {}
         }
-        if !is_read {
+        let is_api = past::Address::of(&path).is_some();
+        if !is_read && !is_api {
             let problem = Problem::new(StatusCode::METHOD_NOT_ALLOWED, "The page answers GET alone");
             return (refused(problem.hint("Nothing can be changed here.")), None);
         }
@@ -237,6 +239,14 @@ impl Entrance {
             Ok(Some(found)) => found,
             Ok(None) if path.starts_with("/static/") => {
                 return (self.routes.answer(&request, &Viewer::Owner).await, None);
+            }
+            Ok(None) if is_api => {
+                let problem =
+                    Problem::new(StatusCode::UNAUTHORIZED, "A bearer token of the cluster is needed here");
+                let hint = "`kubectl create token NAME` makes one for a service account: give it to kubectl by --token.";
+                let mut response = refused(problem.hint(hint));
+                response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+                return (response, None);
             }
             Ok(None) if path.starts_with("/v1/") || path == "/live" => {
                 let problem =
@@ -392,7 +402,7 @@ impl ResolvesServerCert for Certificate {
     }
 }
 
-fn provider() -> Arc<CryptoProvider> {
+pub(super) fn provider() -> Arc<CryptoProvider> {
     let of_program = CryptoProvider::get_default().cloned();
     of_program.unwrap_or_else(|| Arc::new(rustls::crypto::ring::default_provider()))
 }

@@ -46,6 +46,11 @@ impl Remote {
         Ok(remote)
     }
 
+    /// `kubediff/kubediff`
+    pub(super) fn name(&self) -> String {
+        format!("{}/{}", self.name.namespace, self.name.name)
+    }
+
     /// Answers a request.
     pub(super) async fn answer(&self, request: &Request<Bytes>) -> Response<Body> {
         match self.send(request).await {
@@ -115,15 +120,18 @@ impl Remote {
 
 /// The request as the daemon gets it: with what it needs to answer, and nothing else of the browser's.
 fn whole(request: &Request<Bytes>) -> Request<Full<Bytes>> {
-    let mut sent = Request::new(Full::new(Bytes::new()));
+    let mut sent = Request::new(Full::new(request.body().clone()));
+    *sent.method_mut() = request.method().clone();
     let host = request.headers().get(http::header::HOST).and_then(|host| host.to_str().ok());
     let host = request.uri().authority().map(http::uri::Authority::as_str).or(host).unwrap_or("daemon");
     let path = request.uri().path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
     if let Ok(uri) = format!("http://{host}{path}").parse::<Uri>() {
         *sent.uri_mut() = uri;
     }
-    if let Some(id) = request.headers().get("last-event-id") {
-        sent.headers_mut().insert("last-event-id", id.clone());
+    for name in ["last-event-id", "accept", "accept-encoding", "content-type"] {
+        if let Some(value) = request.headers().get(name) {
+            sent.headers_mut().insert(name, value.clone());
+        }
     }
     etag::copy(request.headers(), sent.headers_mut());
     sent

@@ -118,15 +118,21 @@ impl Rights {
             return Ok(None);
         }
         let places = self.places().await?;
-        let whole = self.those(user, places.keys().map(|resource| (resource.clone(), None))).await?;
+        // A resource that is asked for by its name has perhaps no objects.
+        let asked: Vec<&KindName> = match &wanted.resource {
+            Some(resource) => vec![resource],
+            None => places.keys().collect(),
+        };
+        let whole = self.those(user, asked.iter().map(|resource| ((*resource).clone(), None))).await?;
         let mut pairs = Vec::new();
-        for (resource, namespaces) in
-            places.iter().filter(|(resource, _)| !whole.iter().any(|it| it.resource == **resource))
+        for resource in asked.into_iter().filter(|resource| !whole.iter().any(|it| it.resource == **resource))
         {
-            let named = namespaces.iter().flatten();
-            pairs.extend(
-                named.filter(|name| wanted.has(name)).map(|name| (resource.clone(), Some(name.clone()))),
-            );
+            let named: Vec<&String> = match &wanted.resource {
+                Some(_) => wanted.namespace.iter().collect(),
+                None => places.get(resource).into_iter().flatten().flatten().collect(),
+            };
+            let named = named.into_iter().filter(|name| wanted.has(name));
+            pairs.extend(named.map(|name| (resource.clone(), Some(name.clone()))));
         }
         if pairs.len() > MOST_PAIRS {
             let detail = format!(

@@ -13,6 +13,7 @@ use super::assets::asset;
 use super::etag::Condition;
 use super::live::Live;
 use super::params::Params;
+use super::past::{self, Past};
 use super::problem::Problem;
 use super::screen::{self, Named};
 use super::store::{Asked, Store};
@@ -30,6 +31,7 @@ const PROBLEM: &str = "application/problem+json";
 pub(super) struct Routes {
     store: Arc<Store>,
     live: Live,
+    past: Past,
     /// `http` or `https`, for links that leave the page.
     scheme: &'static str,
 }
@@ -45,12 +47,15 @@ pub(super) enum Answer {
 
 impl Routes {
     pub(super) fn new(store: Arc<Store>, scheme: &'static str) -> Self {
-        Self { live: Live::new(store.clone()), store, scheme }
+        Self { live: Live::new(store.clone()), past: Past::new(store.clone()), store, scheme }
     }
 
     /// Answers a request, with what its sender may see.
     pub(super) async fn answer(&self, request: &Request<Bytes>, viewer: &Viewer) -> Response<Body> {
         let path = request.uri().path();
+        if let Some(address) = past::Address::of(path) {
+            return self.past.answer(request, &address, viewer).await;
+        }
         if let Some(name) = path.strip_prefix("/static/") {
             return match asset(name) {
                 Some(asset) => {
@@ -102,6 +107,10 @@ impl Routes {
         }
     }
 
+    pub(super) fn store(&self) -> &Arc<Store> {
+        &self.store
+    }
+
     /// A refusal, with the name of the cluster where it is a page.
     fn refusal(&self, path: &str, problem: Problem) -> Response<Body> {
         let now = Zoned::now().with_time_zone(self.store.zone.clone());
@@ -117,6 +126,9 @@ pub(super) fn refusal(path: &str, problem: Problem, now: &Zoned) -> Response<Bod
 /// A refusal, as a page or as JSON.
 fn refusal_in(cluster: &str, path: &str, problem: Problem, now: &Zoned) -> Response<Body> {
     let status = problem.status;
+    if past::Address::of(path).is_some() {
+        return past::refused(problem);
+    }
     if path.starts_with("/v1/") {
         let json = serde_json::to_string(&problem).unwrap_or_default() + "\n";
         return content(status, PROBLEM, json);

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::Request;
+use http_body_util::{BodyExt as _, Collected, Limited};
 use hyper::body::Incoming;
 use hyper::server::conn::http2;
 use hyper::service::service_fn;
@@ -14,7 +15,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use serve::http::{ConnectionInfo, Server, ServerOptions};
 
 use super::args::UiArgs;
-use super::behind::{Behind, store};
+use super::behind::{Behind, fold, store};
 use super::door::Door;
 use super::entrance::Entrance;
 use super::error::UiError;
@@ -26,6 +27,9 @@ use crate::text::terminal::say;
 
 /// How long the head of a request may take, and a connection may be idle.
 const HEAD: Duration = Duration::from_secs(60);
+
+/// The longest body of a request.
+const BODY: usize = 64 << 10;
 
 /// Serves the page until it is asked to end.
 ///
@@ -42,6 +46,7 @@ pub async fn run(args: &UiArgs) -> Result<(), UiError> {
         opened = Behind::open(&args.source) => opened?,
         () = signals.end() => return Ok(()),
     };
+    behind.fold();
     let door = Door::new(server.address());
     let link = door.link()?;
     let of = behind.name.clone();
@@ -64,17 +69,12 @@ async fn bind(port: u16) -> std::io::Result<Server> {
         drop(tokio::net::TcpListener::bind(address).await?);
     }
     let read_timeout = Some(HEAD);
-    Server::bind(ServerOptions {
-        address,
-        max_request_body: 64 << 10,
-        read_timeout,
-        ..ServerOptions::default()
-    })
-    .await
+    Server::bind(ServerOptions { address, max_request_body: BODY, read_timeout, ..ServerOptions::default() })
+        .await
 }
 
 /// An address of this machine that probably nobody else has. All of 127.0.0.0/8 is of Linux (RFC 1122, 3.2.1.3, lets it).
-fn own_address() -> Ipv4Addr {
+pub(super) fn own_address() -> Ipv4Addr {
     match getrandom::u32() {
         Ok(random) if cfg!(target_os = "linux") => {
             let [_, b, c, d] = random.to_be_bytes();
@@ -86,12 +86,16 @@ fn own_address() -> Ipv4Addr {
 
 /// Serves the page on standard input and output, until the other side ends it.
 async fn stdio(args: &UiArgs) -> Result<(), UiError> {
-    let routes = Arc::new(Routes::new(store(&args.source, false)?, "http"));
+    let store = store(&args.source, false)?;
+    fold(store.clone());
+    let routes = Arc::new(Routes::new(store, "http"));
     let service = service_fn(move |request: Request<Incoming>| {
         let routes = routes.clone();
         async move {
-            let (parts, _) = request.into_parts();
-            let request = Request::from_parts(parts, Bytes::new());
+            let (parts, body) = request.into_parts();
+            // What is too long is no question.
+            let body = Limited::new(body, BODY).collect().await.map(Collected::to_bytes).unwrap_or_default();
+            let request = Request::from_parts(parts, body);
             Ok::<_, Infallible>(routes.answer(&request, &Viewer::Owner).await)
         }
     });

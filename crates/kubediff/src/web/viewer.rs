@@ -32,6 +32,14 @@ impl Viewer {
         }
     }
 
+    /// The name of the user, if it is one of the cluster.
+    pub(super) fn name(&self) -> Option<Arc<str>> {
+        match self {
+            Self::Owner => None,
+            Self::User { user, .. } => Some(user.name.clone()),
+        }
+    }
+
     /// Whether they may still be in.
     pub(super) async fn is_in(&self) -> Result<bool, Problem> {
         match self {

@@ -14,6 +14,8 @@ pub(super) struct Wanted {
     pub(super) object: Option<(KindName, Option<String>, String)>,
     /// Nothing in any namespace.
     is_outside: bool,
+    /// The one resource.
+    pub(super) resource: Option<KindName>,
 }
 
 impl Wanted {
@@ -31,10 +33,18 @@ impl Wanted {
                 namespace: namespace.clone(),
                 object: Some((resource, namespace, (*name).to_owned())),
                 is_outside,
+                resource: None,
             };
         }
         let namespace = params.get("ns").filter(|name| *name != address::NONE).map(str::to_owned);
-        Self { namespace, object: None, is_outside: segments == ["help"] }
+        Self { namespace, object: None, is_outside: segments == ["help"], resource: None }
+    }
+
+    /// The objects of a resource: all, those of a namespace, or one.
+    pub(super) fn of_resource(resource: &KindName, namespace: Option<&str>, name: Option<&str>) -> Self {
+        let namespace = namespace.map(str::to_owned);
+        let object = name.map(|name| (resource.clone(), namespace.clone(), name.to_owned()));
+        Self { namespace, object, is_outside: false, resource: Some(resource.clone()) }
     }
 
     /// Whether objects in namespaces are among them.

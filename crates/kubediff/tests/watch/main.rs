@@ -29,6 +29,7 @@ mod local;
 mod nats;
 mod network;
 mod outages;
+mod past;
 mod recipes;
 mod record;
 mod rights;

@@ -20,13 +20,13 @@ const SPACES: &[&str] = &["viewers-a", "viewers-b", "viewers-c"];
 const RESOURCES: &[(&str, &str)] =
     &[("", "configmaps"), ("", "secrets"), ("apps", "deployments"), ("", "serviceaccounts")];
 
-async fn admin(server: &ControlPlane) -> Client {
+pub(crate) async fn admin(server: &ControlPlane) -> Client {
     let kubeconfig = Kubeconfig::read_from(server.kubeconfig()).unwrap();
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
     Client::try_from(config).unwrap()
 }
 
-async fn send(client: &Client, method: &str, path: &str, body: Value) -> Value {
+pub(crate) async fn send(client: &Client, method: &str, path: &str, body: Value) -> Value {
     let request = Request::builder().method(method).uri(path).header("content-type", "application/json");
     let answer = client.request(request.body(body.to_string().into_bytes()).unwrap()).await;
     answer.unwrap_or_else(|error| panic!("{method} {path}: {error}"))
@@ -266,6 +266,7 @@ async fn k9_a_viewer_sees_what_the_cluster_lets_them_list_and_get() {
         assert_eq!(status, expected, "{}", item["name"]);
     }
     for path in [
+        "/at/now/api/v1/namespaces/viewers-t/configmaps",
         "/?since=-1h",
         "/v1/diff?from=-1h",
         "/v1/state?kind=configmaps",
@@ -376,6 +377,34 @@ async fn k9_a_viewer_sees_what_the_cluster_lets_them_list_and_get() {
                 );
             }
         }
+        // The API of the past, as that of the cluster: a part of a list is none.
+        for (group, resource) in RESOURCES {
+            let root = if group.is_empty() { "api/v1".to_owned() } else { format!("apis/{group}/v1") };
+            let everywhere = can(&admin, &account, "list", (group, resource), "", "").await
+                && can(&admin, &account, "get", (group, resource), "", "").await;
+            let (status, _) = viewer.get(&format!("/at/now/{root}/{resource}")).await;
+            let of = |may: bool| if may { StatusCode::OK } else { StatusCode::FORBIDDEN };
+            assert_eq!(status, of(everywhere), "{account}: all {resource}");
+            for space in SPACES {
+                let path = format!("/at/now/{root}/namespaces/{space}/{resource}");
+                let may = can(&admin, &account, "list", (group, resource), space, "").await
+                    && can(&admin, &account, "get", (group, resource), space, "").await;
+                let (status, text) = viewer.get(&path).await;
+                assert_eq!(status, of(may), "{account}: {path}: {text}");
+                for ((_, of), within, name) in objects.iter().filter(|it| it.0 == (*group, *resource)) {
+                    let is_listed = text.contains(&format!("\"{name}\""));
+                    assert_eq!(is_listed, may && within == space, "{account}: {of} {name} in {space}");
+                }
+                let attributes =
+                    json!({"verb": "list", "group": group, "resource": resource, "namespace": space});
+                let review = json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
+                    "spec": {"resourceAttributes": attributes}});
+                let request = Request::post("/at/now/apis/authorization.k8s.io/v1/selfsubjectaccessreviews");
+                let (_, _, text) = viewer.ask(request, &review.to_string()).await;
+                let answer: Value = serde_json::from_str(&text).unwrap();
+                assert_eq!(answer["status"]["allowed"], may, "{account}: {text}");
+            }
+        }
         for path in asked {
             let (status, text) = viewer.get(&path).await;
             let leaked = hidden.iter().find(|name| text.contains(*name));
@@ -404,6 +433,11 @@ async fn k9_a_viewer_sees_what_the_cluster_lets_them_list_and_get() {
     let viewer = Viewer::new(&page, Some(&sent));
     assert_eq!(viewer.get(&format!("/o/{resource}/{space}/{name}")).await.0, StatusCode::OK);
     assert_eq!(viewer.changes().await, BTreeSet::new());
+    let of_past = format!("/at/now/api/v1/namespaces/{space}/{resource}");
+    assert_eq!(viewer.get(&format!("{of_past}/{name}")).await.0, StatusCode::OK);
+    assert_eq!(viewer.get(&of_past).await.0, StatusCode::FORBIDDEN);
+    let (status, text) = Viewer::new(&page, None).get("/at/now/api/v1/pods").await;
+    assert!(status == StatusCode::UNAUTHORIZED && text.contains("\"Status\""), "{status} {text}");
     let (_, _, other) = &objects[4];
     assert_ne!(viewer.get(&format!("/o/{resource}/{}/{other}", SPACES[1])).await.0, StatusCode::OK);
 

@@ -1,5 +1,7 @@
 //! Encodes the events of a watch.
 
+use std::time::SystemTime;
+
 use serde_json::Value;
 
 use crate::negotiate::{Encoding, Format};
@@ -24,9 +26,10 @@ enum Writer {
 }
 
 impl Frames {
-    pub(crate) fn new(resource: &Resource, format: Format, bookmark: Bookmark) -> Self {
+    /// `now` is for ages in tables.
+    pub(crate) fn new(resource: &Resource, format: Format, bookmark: Bookmark, now: SystemTime) -> Self {
         let writer = match format.encoding {
-            Encoding::Json => Writer::Text(Renderer::new(resource, format.representation)),
+            Encoding::Json => Writer::Text(Renderer::new(resource, format.representation, now)),
             Encoding::Protobuf(messages) => Writer::Messages(messages),
         };
         Self { writer, bookmark, begun: false }

@@ -177,7 +177,7 @@ impl Collection for Still {
         let wanted =
             |object: &&Arc<Object>| range.namespace.as_ref().is_none_or(|only| *only == object.namespace);
         let objects = self.0.iter().filter(wanted).cloned().collect();
-        Box::pin(async move { Ok(Listing { revision: 7, objects }) })
+        Box::pin(async move { Ok(Listing::of(7, objects)) })
     }
 
     fn events(&self, _after: u64) -> Result<Box<dyn Events>, CollectionError> {

@@ -5,6 +5,7 @@
 mod client;
 mod forms;
 mod gets;
+mod lazy;
 mod lists;
 mod model;
 mod pages;

@@ -186,7 +186,7 @@ impl Collection for Of {
                 .map(|(_, object)| object)
                 .filter(|object| range.namespace.as_ref().is_none_or(|only| *only == object.namespace))
                 .collect();
-            Ok(Listing { revision, objects })
+            Ok(Listing::of(revision, objects))
         })
     }
 

@@ -128,7 +128,7 @@ impl Objects {
         let revision = self.known(at)?;
         if at.is_none() {
             let objects = state.within(range).map(|(_, object)| Arc::clone(object)).collect();
-            return Ok(Listing { revision, objects });
+            return Ok(Listing::of(revision, objects));
         }
         // The former state of an object that has changed since is in its first event after that revision.
         let mut then: BTreeMap<Key, Option<Arc<Object>>> = BTreeMap::new();
@@ -140,7 +140,8 @@ impl Objects {
         let changed = changed.filter_map(|(key, object)| Some((key, object.as_ref()?)));
         let mut objects: Vec<_> = unchanged.chain(changed).collect();
         objects.sort_by_key(|(key, _)| *key);
-        Ok(Listing { revision, objects: objects.into_iter().map(|(_, object)| Arc::clone(object)).collect() })
+        let objects = objects.into_iter().map(|(_, object)| Arc::clone(object));
+        Ok(Listing::of(revision, objects.collect()))
     }
 }
 

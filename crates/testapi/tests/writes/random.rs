@@ -1,10 +1,11 @@
 //! Random writes, compared with a naive model: a map, and a copy of it for each revision.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use futures_util::FutureExt;
 use serde_json::{Value, json};
-use serve::{Change, Collection, CollectionError, Range};
+use serve::{Change, Collection, CollectionError, Listing, Object, Range};
 use testapi::Gvr;
 
 use crate::fixture::{Server, config_map};
@@ -106,9 +107,9 @@ fn compare(maps: &dyn Collection, model: &Model, seed: u64) {
         let list = maps.list(&Range::default(), Some(revision)).now_or_never().unwrap();
         let events = maps.events(revision);
         match (list, events) {
-            (Ok(list), Ok(mut events)) => {
+            (Ok(mut list), Ok(mut events)) => {
                 known += 1;
-                let mut seen: State = list.objects.iter().map(|object| entry(object)).collect();
+                let mut seen: State = objects(&mut list).iter().map(|object| entry(object)).collect();
                 assert_eq!(seen, *state, "seed {seed}: list at {revision}");
                 for namespace in NAMESPACES {
                     list_of_namespace(maps, state, namespace, revision, seed);
@@ -135,11 +136,18 @@ fn compare(maps: &dyn Collection, model: &Model, seed: u64) {
     assert!(known > 0, "seed {seed}");
 }
 
+/// What is in memory comes at once.
+fn objects(list: &mut Listing) -> Vec<Arc<Object>> {
+    let objects = list.objects.next().now_or_never().unwrap().unwrap();
+    assert_eq!(list.count, objects.len());
+    objects
+}
+
 fn list_of_namespace(maps: &dyn Collection, state: &State, namespace: &str, revision: u64, seed: u64) {
     let mut range = Range { namespace: Some(namespace.into()), after: None };
     let names = |range: &Range| -> Vec<String> {
-        let list = maps.list(range, Some(revision)).now_or_never().unwrap().unwrap();
-        list.objects.iter().map(|object| object.name.to_string()).collect()
+        let mut list = maps.list(range, Some(revision)).now_or_never().unwrap().unwrap();
+        objects(&mut list).iter().map(|object| object.name.to_string()).collect()
     };
     let mut expected: Vec<String> =
         state.keys().filter(|key| key.0 == namespace).map(|key| key.1.clone()).collect();

@@ -31,7 +31,7 @@ fn compaction_forgets_what_was() {
     let start = server.api.revision();
     server.post(&format!("{CORE}/configmaps"), config_map("a")).expect(201);
     let list = maps.list(&serve::Range::default(), Some(start)).now_or_never().unwrap().unwrap();
-    assert_eq!((list.revision, list.objects.len()), (start, 0));
+    assert_eq!((list.revision, list.count), (start, 0));
     server.api.compact();
     let expired = maps.list(&serve::Range::default(), Some(start)).now_or_never().unwrap().unwrap_err();
     assert!(matches!(expired, CollectionError::Expired { oldest } if oldest == start + 1), "{expired:?}");

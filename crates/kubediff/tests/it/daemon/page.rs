@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::exec::{Container, forms};
 use super::server::{Cluster, program};
+use crate::at::past::Past;
 use crate::page::browser::Page;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -78,6 +79,41 @@ async fn the_page_of_a_daemon_is_that_of_its_file() {
     // The browser's cookie stays on this side, and so does the link.
     cluster.container(Container::Is("killed\n", 137));
     drop(page);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_past_of_a_daemon_is_that_of_its_file() {
+    let cluster = Cluster::open().await;
+    let mut command = program(&[]);
+    command.args(["at", "2026-03-01T14:45:00Z", "--daemon", "monitoring/kubediff"]);
+    command.env("KUBECONFIG", cluster.kubeconfig());
+    let file = cluster.shop.path.clone();
+    let read = move || {
+        let (of_daemon, of_file) = (Past::of(command), Past::open(&file, "2026-03-01T14:45:00Z"));
+        let table = "Accept: application/json;as=Table;g=meta.k8s.io;v=v1\r\n";
+        let json = "Content-Type: application/json\r\n";
+        let attributes = json!({"verb": "list", "resource": "pods"});
+        let review = json!({"kind": "SelfSubjectAccessReview", "spec": {"resourceAttributes": attributes}});
+        let review = review.to_string();
+        for (method, path, headers, body) in [
+            ("GET", "/apis", "", ""),
+            ("GET", "/api/v1/secrets", "", ""),
+            ("GET", "/apis/apps/v1/namespaces/shop/deployments/cart", "", ""),
+            ("GET", "/apis/apps/v1/deployments?watch=1&resourceVersion=60&timeoutSeconds=1", "", ""),
+            ("GET", "/api/v1/configmaps", table, ""),
+            ("GET", "/api/v1/nothing", "", ""),
+            ("DELETE", "/api/v1/namespaces/shop/secrets/db", "", ""),
+            ("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", json, &review),
+        ] {
+            let [daemon, file] = [&of_daemon, &of_file].map(|past| past.ask(method, path, headers, body));
+            assert_eq!((daemon.status, &daemon.text), (file.status, &file.text), "{method} {path}");
+            assert_eq!(daemon.headers("warning"), file.headers("warning"), "{method} {path}");
+            for form in forms("hunter2hunter2") {
+                assert!(!daemon.text.contains(&form), "{path}");
+            }
+        }
+    };
+    tokio::task::spawn_blocking(read).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,6 +1,6 @@
 //! A page that is served, and a client with a cookie.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -30,6 +30,22 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
+    /// Reads a whole answer.
+    pub(crate) fn read(mut stream: impl Read, path: &str) -> Self {
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).unwrap();
+        let text = String::from_utf8(bytes).unwrap();
+        let (head, text) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{path}: {text}"));
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        Self { status, head: head.to_owned(), text: text.to_owned() }
+    }
+
+    /// All values of a header.
+    pub(crate) fn headers(&self, name: &str) -> Vec<&str> {
+        let lines = self.head.lines().filter_map(|line| line.split_once(": "));
+        lines.filter(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value).collect()
+    }
+
     /// A header, by its name in small letters.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let lines = self.head.lines().filter_map(|line| line.split_once(": "));
@@ -102,13 +118,7 @@ impl Page {
     }
 
     fn answer(&self, method: &str, path: &str, host: &str, headers: &str) -> Answer {
-        let mut stream = self.send(method, path, host, headers);
-        let mut bytes = Vec::new();
-        stream.read_to_end(&mut bytes).unwrap();
-        let text = String::from_utf8(bytes).unwrap();
-        let (head, text) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{path}: {text}"));
-        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        Answer { status, head: head.to_owned(), text: text.to_owned() }
+        Answer::read(self.send(method, path, host, headers), path)
     }
 
     /// The lines of an answer that does not end.
@@ -120,12 +130,17 @@ impl Page {
     }
 
     fn send(&self, method: &str, path: &str, host: &str, headers: &str) -> TcpStream {
-        let mut stream = TcpStream::connect(&self.host).unwrap();
-        // HTTP/1.0: the body is as it is, and ends with the connection.
-        let request = format!("{method} {path} HTTP/1.0\r\nHost: {host}\r\n{headers}\r\n");
-        stream.write_all(request.as_bytes()).unwrap();
-        stream
+        let stream = TcpStream::connect(&self.host).unwrap();
+        send(stream, method, path, &format!("Host: {host}\r\n{headers}"), "")
     }
+}
+
+/// Sends a request by HTTP/1.0: the body of the answer is as it is, and ends with the connection.
+pub(crate) fn send<S: Write>(mut to: S, method: &str, path: &str, headers: &str, body: &str) -> S {
+    let length = if body.is_empty() { String::new() } else { format!("Content-Length: {}\r\n", body.len()) };
+    let request = format!("{method} {path} HTTP/1.0\r\n{headers}{length}\r\n{body}");
+    to.write_all(request.as_bytes()).unwrap();
+    to
 }
 
 impl Drop for Page {

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::run::{outputs, run};
 use super::world::World;
+use crate::at::past::{Past, program};
 
 /// The server, and a database with tables and no history.
 static SERVER: LazyLock<(Server, String)> = LazyLock::new(|| {
@@ -383,4 +384,33 @@ fn a_choice_of_clusters_that_is_none_is_explained() {
         let words = "a file has the history of one cluster";
         assert!(ended == 2 && err.contains(words) && out.is_empty(), "{line}: {ended} {out}{err}");
     }
+}
+
+#[test]
+fn clients_read_the_past_of_one_cluster() {
+    let database = Database::new();
+    for (name, image) in [("prod", "web:1"), ("staging", "web:2")] {
+        let mut world = database.cluster(name, 7);
+        world.wrote("14:00:00", "helm", cart(image, 1));
+        world.wrote("14:01:00", "helm", config("b", json!({"k": name})));
+        world.wrote("14:01:00", "helm", config("a", json!({"k": name})));
+        world.wrote("14:10:00", "helm", cart(image, 3));
+    }
+    let mut command = program(Path::new(&database.address), "14:05");
+    command.args(["--cluster", "staging"]);
+    let past = Past::of(command);
+    let carts = past.get("/apis/apps/v1/deployments").json();
+    assert_eq!(carts["items"][0]["spec"]["replicas"], 1);
+    assert_eq!(carts["items"][0]["spec"]["template"]["spec"]["containers"][0]["image"], "web:2");
+    let first = past.get("/api/v1/configmaps?limit=1").json();
+    let token = first["metadata"]["continue"].as_str().unwrap();
+    let second = past.get(&format!("/api/v1/configmaps?limit=1&continue={token}")).json();
+    let names = [&first, &second].map(|list| list["items"][0]["metadata"]["name"].clone());
+    assert_eq!(names, [json!("a"), json!("b")]);
+    assert_eq!(second["items"][0]["data"]["k"], "staging");
+
+    let mut one_of_several = program(Path::new(&database.address), "14:05");
+    let output = one_of_several.args(["--", "true"]).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success() && said.contains("--cluster"), "{said}");
 }
