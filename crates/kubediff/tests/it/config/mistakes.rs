@@ -503,7 +503,7 @@ fn a_file_that_is_not_there_is_named() {
 #[test]
 fn in_one_line_the_first_mistake_counts_the_others() {
     let error = Config::of_text("a: 1\nb: 2\nc: 3\n", "kubediff.yaml").unwrap_err();
-    expect!["kubediff.yaml:1:1: a: there is no such field; there are `cluster`, `clusters`, `watch`, `history`, `noise`, `hide`, `secrets`, `keyFile`, `sinks`, `routes`, `listen`, `listenToken`, `web` (and 2 more, which `kubediff config check` shows)"].assert_eq(&error.to_string());
+    expect!["kubediff.yaml:1:1: a: there is no such field; there are `cluster`, `clusters`, `watch`, `history`, `noise`, `hide`, `secrets`, `keyFile`, `sinks`, `routes`, `listen`, `listenToken`, `web`, `audit` (and 2 more, which `kubediff config check` shows)"].assert_eq(&error.to_string());
 }
 
 /// The second attack: each of these destroyed the history or the key, and was valid.

@@ -100,7 +100,7 @@ async fn a_question_without_an_answer_says_what_to_do() {
         changes {"namespace":"shop"}
             The argument `namespace` cannot be understood
             `changes` has no such argument.
-            Leave it out; there are by, change, cursor, events, fold, kind, limit, name, ns, order, path, since, until.
+            Leave it out; there are by, change, cursor, events, fold, kind, limit, name, ns, order, path, since, until, user.
         changes {"kind":["pods"]}
             The argument `kind` cannot be understood
             It is a list or an object.

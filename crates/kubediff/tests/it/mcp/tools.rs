@@ -62,6 +62,7 @@ async fn a_client_gets_instructions_and_tools_that_only_read() {
             path string
             since string
             until string
+            user string
         story: One rollout from its beginning to its outcome
             cursor string
             limit integer minimum 1 maximum 200 default 50

@@ -244,7 +244,7 @@ fn bounds(parameter: &Parameter) -> (Vec<String>, Vec<String>) {
         "kind" => "dragons",
         "change" => "broken",
         // Any text is one, or another parameter is named.
-        "q" | "ns" | "name" | "by" | "to" => return (Vec::new(), Vec::new()),
+        "q" | "ns" | "name" | "by" | "user" | "to" => return (Vec::new(), Vec::new()),
         other => panic!("a wrong value of {other}?"),
     };
     (Vec::new(), vec![wrong.to_owned()])
@@ -375,6 +375,7 @@ fn a_random_history_is_answered_as_described() {
                 "ns" | "namespace" => (*random.choice(&["shop", "shop", "-", "blog"]).unwrap()).to_owned(),
                 "name" | "q" => (*random.choice(&["cart", "pay", "web-0", "w*"]).unwrap()).to_owned(),
                 "by" => (*random.choice(&["argocd", "kube*", "nobody"]).unwrap()).to_owned(),
+                "user" => (*random.choice(&["jane", "system:*"]).unwrap()).to_owned(),
                 "path" => (*random.choice(&["status", "spec.replicas", "x"]).unwrap()).to_owned(),
                 "change" => (*random.choice(&["added", "updated,deleted", "x"]).unwrap()).to_owned(),
                 "cursor" => "1.5..0".to_owned(),
