@@ -99,7 +99,10 @@ const READY: &[Family<Of<bool>>] = &[Family {
     samples: |ready| one(u64::from(ready.inner)),
 }];
 
-const STANDBY: &[Family<Of<(usize, Option<usize>)>>] = &[
+/// How many changes a standby keeps, and how many resources it would list again, if that is known.
+type Shadow = (usize, Option<usize>);
+
+const STANDBY: &[Family<Of<Shadow>>] = &[
     Family {
         name: "kubediff_standby_kept",
         kind: Kind::Gauge,
