@@ -11,8 +11,8 @@ use tooling::{Error, process};
 use crate::metadata::Metadata;
 use crate::tree::Tree;
 
-/// The most bytes of the program for [`FOLDED`]: a little more than it has, so that growth is noticed (docs/RELEASING.md).
-const MOST_BYTES: &str = "16200000";
+/// The most bytes of the program for [`FOLDED`] (docs/RELEASING.md).
+const MOST_BYTES: &str = "18000000";
 
 pub(crate) fn run(tree: &Tree, target: Option<&str>) -> Result<(), Error> {
     let host = host(tree.root())?;

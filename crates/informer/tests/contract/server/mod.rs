@@ -253,13 +253,19 @@ impl Server {
     /// The content of a collection: keys with versions.
     pub(crate) fn content(&self, plural: &str) -> BTreeMap<String, String> {
         let collection = self.0.api.collection(&resource(plural)).unwrap();
-        let listing = collection.list(&Default::default(), None).now_or_never().unwrap().unwrap();
+        let mut listing = collection.list(&Default::default(), None).now_or_never().unwrap().unwrap();
         let key = |namespace: &str, name: &str| match namespace {
             "" => name.to_owned(),
             namespace => format!("{namespace}/{name}"),
         };
-        let objects = listing.objects.iter();
-        objects.map(|it| (key(&it.namespace, &it.name), it.revision.to_string())).collect()
+        let mut content = BTreeMap::new();
+        loop {
+            let some = listing.objects.next().now_or_never().unwrap().unwrap();
+            if some.is_empty() {
+                return content;
+            }
+            content.extend(some.iter().map(|it| (key(&it.namespace, &it.name), it.revision.to_string())));
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
