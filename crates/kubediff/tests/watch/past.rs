@@ -28,16 +28,16 @@ fn kubectl_is_missing() -> bool {
 }
 
 /// A namespace of the real cluster, in which a test changes objects, and kubediff that records them.
-struct Town {
-    server: &'static ControlPlane,
+struct Town<'a> {
+    server: &'a ControlPlane,
     admin: Client,
     namespace: String,
     folder: tempfile::TempDir,
     recorder: Option<Session>,
 }
 
-impl Town {
-    async fn open(server: &'static ControlPlane, namespace: &str) -> Self {
+impl<'a> Town<'a> {
+    async fn open(server: &'a ControlPlane, namespace: &str) -> Self {
         let admin = admin(server).await;
         let folder = tempfile::tempdir().unwrap();
         let town = Self { server, admin, namespace: namespace.to_owned(), folder, recorder: None };
