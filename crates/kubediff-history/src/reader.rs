@@ -117,6 +117,9 @@ impl Reader {
 
     /// Asks several questions at one moment of the history.
     fn at_once<T>(&mut self, ask: impl FnOnce(Db<'_>, &mut Codec, &Lens) -> Outcome<T>) -> Result<T, Error> {
+        if self.codec.patience.has_ended() {
+            return Err(Error::Late);
+        }
         let answer = self.session.db().reading(|db| ask(db, &mut self.codec, &self.lens));
         answer.map_err(|fault| self.failed(fault))
     }
