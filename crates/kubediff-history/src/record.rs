@@ -113,7 +113,7 @@ pub struct Manager {
     pub probable: bool,
 }
 
-/// Who sent the request that made a change, as the API server has authenticated them: from its audit log.
+/// The user whose request made a change, as the API server has authenticated them and its audit log names them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct User {
     /// `jane@example.com`, `system:serviceaccount:argocd:controller`.
@@ -127,7 +127,7 @@ pub struct User {
     /// The address from which the request came, the first of those that the server names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
-    /// Who acted in this user's name.
+    /// The user that acted in this one's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub impersonator: Option<String>,
     /// Whether others may have made the change. As JSON only where it is true.

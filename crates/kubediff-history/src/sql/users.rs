@@ -1,4 +1,4 @@
-//! Who sent the requests that made changes.
+//! The users whose requests made changes.
 
 use super::db::{Db, Row, values};
 use super::fault::{Fault, Outcome};

@@ -36,7 +36,7 @@ pub(crate) struct Write {
     pub(crate) to: Timestamp,
 }
 
-/// What a request did.
+/// The effect of a request.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Action {
     Create,
@@ -46,7 +46,7 @@ pub(crate) enum Action {
     DeleteMany(Selector),
 }
 
-/// What was read.
+/// The writes among some events.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Read {
     pub(crate) writes: Vec<Write>,

@@ -46,7 +46,7 @@ pub(crate) struct Seen {
     pub(crate) was_ending: bool,
 }
 
-/// What is looked up in the history.
+/// The history, for what events and changes do not say.
 pub(crate) trait Look {
     /// The labels of the object of a deletion.
     fn labels(&mut self, of: Number) -> Vec<(String, String)>;
@@ -58,7 +58,7 @@ pub(crate) trait Look {
 /// An object, or all objects of a namespace: resource, namespace and name.
 type Key = (String, Option<String>, Option<String>);
 
-/// What waits of an object.
+/// The changes and writes of an object that wait for each other.
 #[derive(Default)]
 struct Waits {
     /// How many arrivals are remembered.
@@ -75,7 +75,7 @@ pub(crate) struct Join {
     waits: BTreeMap<Key, Waits>,
     /// In the order of their arrival: when, and of what.
     arrivals: VecDeque<(Timestamp, Key)>,
-    /// What may be decided anew.
+    /// Objects with an arrival since the last decision.
     news: BTreeSet<Key>,
     /// Resources that were written through `status`: other writes leave that alone.
     with_status: HashSet<String>,
@@ -138,7 +138,8 @@ impl Join {
         if key.2.is_none() {
             // It may be of any object of the namespace, or of the resource.
             let of_it = |other: &&Key| other.0 == key.0 && (key.1.is_none() || other.1 == key.1);
-            let others: Vec<Key> = self.waits.keys().filter(of_it).cloned().collect();
+            let others = self.waits.range(key.clone()..).map(|(other, _)| other).take_while(of_it);
+            let others: Vec<Key> = others.cloned().collect();
             self.news.extend(others);
         }
         self.news.insert(key);
