@@ -62,6 +62,8 @@ mod tests {
             "man/kubediff-status.1",
             "man/kubediff-config.1",
             "man/kubediff-ui.1",
+            "man/kubediff-mcp.1",
+            "man/kubediff-at.1",
             "man/kubediff-log.1",
             "man/kubediff-show.1",
             "man/kubediff-diff.1",

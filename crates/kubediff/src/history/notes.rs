@@ -5,6 +5,8 @@ pub(crate) const KEY: &str = "key";
 /// The reason of the gap at which hashes of another key begin.
 pub(crate) const OTHER_KEY: &str =
     "the key of the hashes was lost: those of before and after cannot be compared";
+/// The reason of the gap of a resource that was listed later than others for the first time.
+pub(crate) const NEVER_BEFORE: &str = "it was not watched before";
 /// The note of the time until which everything was watched.
 pub(crate) const WATCHED_UNTIL: &str = "watched-until";
 /// The note of the watches of which more is recorded than their positions say, a line each.

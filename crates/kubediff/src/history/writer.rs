@@ -437,7 +437,7 @@ impl HistoryWriter {
             if was_watched {
                 self.restart_gap(&target, synced.at, again);
             } else if synced.at.duration_since(began).unsigned_abs() > grace {
-                self.batch.gap(began, synced.at, Some(&target), "it was not watched before");
+                self.batch.gap(began, synced.at, Some(&target), notes::NEVER_BEFORE);
             }
             self.first_list(synced, &resource, firsts, was_watched, comparing)?;
         }

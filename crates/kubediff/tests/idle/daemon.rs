@@ -107,13 +107,23 @@ impl Daemon {
     /// Waits until each sink has so many changes.
     pub(crate) async fn has_told(&self, count: usize) {
         self.until(async || self.messages() >= (count, count)).await;
-        assert_eq!(self.messages(), (count, count));
+        self.assert_told(count);
+    }
+
+    /// Each sink has so many changes.
+    #[track_caller]
+    pub(crate) fn assert_told(&self, count: usize) {
+        let (got, logged) = (self.got.lock().unwrap().len(), self.logged());
+        assert_eq!((got, logged.lines().count()), (count, count), "{logged}");
     }
 
     /// How many changes the webhook has got, and the file.
-    pub(crate) fn messages(&self) -> (usize, usize) {
-        let file = std::fs::read_to_string(self.folder.path().join("changes.log")).unwrap_or_default();
-        (self.got.lock().unwrap().len(), file.lines().count())
+    fn messages(&self) -> (usize, usize) {
+        (self.got.lock().unwrap().len(), self.logged().lines().count())
+    }
+
+    fn logged(&self) -> String {
+        std::fs::read_to_string(self.folder.path().join("changes.log")).unwrap_or_default()
     }
 
     /// The sum of what begins with this.

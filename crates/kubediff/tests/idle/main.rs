@@ -43,6 +43,9 @@ async fn an_hour_of_an_idle_cluster_is_silent_and_then_one_change_is_one_message
         let mut cluster = Cluster::start().await;
         let daemon = Daemon::start(&cluster, "").await;
         let before = daemon.noise().await;
+        // On a busy machine, a list comes so late that its resource has a gap in the beginning.
+        let mut history = daemon.history();
+        let start = history.last().unwrap().unwrap().0;
         let written = idle(&mut cluster, &daemon, HOUR).await;
 
         // Each write was counted, under the rule that says why nobody was told of it.
@@ -53,10 +56,14 @@ async fn an_hour_of_an_idle_cluster_is_silent_and_then_one_change_is_one_message
         counted.retain(|_, count| *count > 0);
         assert_eq!(counted, written.by_rule());
         assert!(written.total() > 8_000, "an hour has more than that: {}", written.total());
-        assert_eq!(daemon.messages(), (0, 0));
-        let mut history = daemon.history();
-        let everything = Filter { gaps: true, ..Filter::default() };
-        let records = history.records(&everything, &Page::newest(10)).unwrap().records;
+        daemon.assert_told(0);
+        let mut since_start = || {
+            let everything = Filter { gaps: true, ..Filter::default() };
+            let mut records = history.records(&everything, &Page::newest(10)).unwrap().records;
+            records.retain(|record| record.number() > start);
+            records
+        };
+        let records = since_start();
         assert!(records.is_empty(), "{records:#?}");
         // The state that was left out is the current one all the same.
         let scope = Scope {
@@ -73,8 +80,8 @@ async fn an_hour_of_an_idle_cluster_is_silent_and_then_one_change_is_one_message
         cluster.set_image("shop/cart:2");
         daemon.has_told(1).await;
         idle(&mut cluster, &daemon, HOUR / 6).await;
-        assert_eq!(daemon.messages(), (1, 1));
-        let records = history.records(&everything, &Page::newest(10)).unwrap().records;
+        daemon.assert_told(1);
+        let records = since_start();
         let [Record::Change(change)] = &records[..] else { panic!("{records:#?}") };
         assert_eq!(change.object.name, "cart");
         assert!(change.summary.starts_with("image web 1 -> 2"), "{}", change.summary);

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -24,6 +24,8 @@ const TAKEOVERS: u32 = 4;
 const OBJECTS: usize = 30;
 /// How often something is written.
 const PACE: Duration = Duration::from_millis(2);
+/// The most that is written and not recorded, on a machine that records slower than this writes.
+const AHEAD: u64 = 4_000;
 const LOOK: Duration = Duration::from_millis(50);
 const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
@@ -123,15 +125,32 @@ struct Written {
     deleted: BTreeSet<String>,
 }
 
+/// Reads until it is to stop how far the cluster is recorded.
+fn follow(mut reader: Reader, recorded: &AtomicU64, stop: &AtomicBool) {
+    while !stop.load(Ordering::Relaxed) {
+        recorded.store(recorded_until(&mut reader), Ordering::Relaxed);
+        std::thread::park_timeout(LOOK);
+    }
+}
+
+/// The version until which the ConfigMaps are recorded.
+fn recorded_until(reader: &mut Reader) -> u64 {
+    reader.positions().unwrap().get("configmaps@*").map_or(0, |version| version.parse().unwrap())
+}
+
 /// Writes until it is to stop.
-async fn write(shop: Arc<Shop>, seed: u64, stop: Arc<AtomicBool>) -> Written {
+async fn write(shop: Arc<Shop>, seed: u64, recorded: Arc<AtomicU64>, stop: Arc<AtomicBool>) -> Written {
+    let since = Instant::now();
     let mut random = Rng::with_seed(seed);
     let mut written = Written::default();
     let mut there: BTreeMap<String, String> = BTreeMap::new();
     let mut ticks = tokio::time::interval(PACE);
-    let mut count = 0;
+    let (mut count, mut last) = (0, 0);
     while !stop.load(Ordering::Relaxed) {
         ticks.tick().await;
+        if last > recorded.load(Ordering::Relaxed) + AHEAD {
+            continue;
+        }
         count += 1;
         let name = format!("m{}", random.usize(..OBJECTS));
         let path = format!("{CONFIG_MAPS}/{name}");
@@ -156,9 +175,10 @@ async fn write(shop: Arc<Shop>, seed: u64, stop: Arc<AtomicBool>) -> Written {
         let object: Value = serde_json::from_slice(&bytes).unwrap();
         let text = |field: &str| object["metadata"][field].as_str().unwrap().to_owned();
         there.insert(name, text("uid"));
-        let version = text("resourceVersion").parse().unwrap();
-        written.versions.entry(text("uid")).or_default().insert(version);
+        last = text("resourceVersion").parse().unwrap();
+        written.versions.entry(text("uid")).or_default().insert(last);
     }
+    println!("{count} writes in {:?}", since.elapsed());
     written
 }
 
@@ -226,7 +246,7 @@ async fn k11_a_takeover_loses_nothing_and_records_nothing_twice() {
         let mut leader = Daemon::start("a", &kubeconfig, &config);
         leader.until("configmaps   watched");
         // Nothing was written before: a gap at the beginning would be one.
-        run.send(()).unwrap();
+        run.send(place.reader()).unwrap();
         let mut standby = Daemon::start("b", &kubeconfig, &config);
         for takeover in 0..takeovers {
             standby.until("would list 0 resources again");
@@ -275,18 +295,20 @@ async fn k11_a_takeover_loses_nothing_and_records_nothing_twice() {
         drop(ends);
         (place, [leader, standby])
     });
-    first.await.unwrap();
-    let written = write(shop.clone(), seed, stop).await;
+    let reader = first.await.unwrap();
+    let recorded = Arc::<AtomicU64>::default();
+    let following = std::thread::spawn({
+        let (recorded, stop) = (recorded.clone(), stop.clone());
+        move || follow(reader, &recorded, &stop)
+    });
+    let written = write(shop.clone(), seed, recorded, stop).await;
+    following.join().unwrap();
     let (place, daemons) = daemons.await.unwrap();
     tokio::task::spawn_blocking(move || {
         let last = written.versions.values().flatten().max().copied().unwrap();
         let since = Instant::now();
-        let is_recorded = |reader: &mut Reader| {
-            let positions = reader.positions().unwrap();
-            positions["configmaps@*"].parse::<u64>().unwrap() >= last
-        };
         let mut reader = place.reader();
-        while !is_recorded(&mut reader) {
+        while recorded_until(&mut reader) < last {
             assert!(since.elapsed() < PATIENCE, "{:?} of {last}", reader.positions());
             std::thread::park_timeout(LOOK);
         }

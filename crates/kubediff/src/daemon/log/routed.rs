@@ -16,6 +16,7 @@ use tokio::sync::watch;
 use super::event;
 use super::milestones::{Reached, Share};
 use crate::config::{Config, Format, Severity, Sink};
+use crate::history::notes;
 use crate::history::shared::SharedHistory;
 use crate::route::Routes;
 use crate::show::render::{self, Renderer, plain};
@@ -315,7 +316,9 @@ impl Routed {
         let summary = format!("{what} was not watched from {from:.0} to {to:.0}: {}", gap.reason);
         let event = Event { kind: "io.kubediff.gap".into(), about: what.into(), place: None };
         let texts = |body: &Value| Texts::of(event.clone(), &format!("gap {what}"), summary.clone(), body);
-        self.told(gap.number, to, resource, [texts(&body), texts(&event::gap(gap))])
+        // The first start in a large cluster makes such a gap of each resource whose list takes long. Nobody has missed a message.
+        let record = (gap.reason != notes::NEVER_BEFORE).then(|| texts(&body));
+        self.told(gap.number, to, resource, record, texts(&event::gap(gap)))
     }
 
     fn scrubbed(&self, scrubbed: &Scrubbed) -> Vec<(String, Parcelled)> {
@@ -329,21 +332,22 @@ impl Routed {
         let event =
             Event { kind: "io.kubediff.scrubbed".into(), about: format!("{from}-{to}").into(), place: None };
         let texts = |body: &Value| Texts::of(event.clone(), "scrubbed", summary.clone(), body);
-        self.told(*number, *at, None, [texts(&body), texts(&event::scrubbed(scrubbed))])
+        self.told(*number, *at, None, Some(texts(&body)), texts(&event::scrubbed(scrubbed)))
     }
 
-    /// For the sinks that could have got a change of the resource, or of everything: the record, and its event. Gaps and scrubs are in
-    /// order among each other.
+    /// For the sinks that could have got a change of the resource, or of everything: the record, if there is one, and its event. Gaps and
+    /// scrubs are in order among each other.
     fn told(
         &self,
         number: Number,
         time: Timestamp,
         resource: Option<&str>,
-        [record, event]: [Texts; 2],
+        record: Option<Texts>,
+        event: Texts,
     ) -> Vec<(String, Parcelled)> {
         let told = |sink: &str| {
             let texts = match self.shape(sink) {
-                Shape::Record => record.clone(),
+                Shape::Record => record.clone()?,
                 Shape::Event => event.clone(),
                 Shape::Envelope { .. } => return None,
             };

@@ -91,10 +91,12 @@ async fn k1_a_resource_that_is_not_watched_is_named_in_answers_and_at_readyz() {
     }
     // The history has it a moment later.
     while !ask(&set, &["get", "cm"]).contains("configmaps not watched since 2") {}
-    on_thread(move || daemon.end_with("-TERM")).await;
+    let (told, ..) = on_thread(move || daemon.end_with("-TERM")).await;
     let mut reader = Reader::open(set.path("history.db")).unwrap();
     let gaps = reader.gaps(&Scope::default(), None, None, &Page::oldest(100)).unwrap();
     assert!(gaps.iter().any(|gap| gap.reason == "it was not watched before"), "{gaps:#?}");
+    // Nobody waited for messages about a resource that was never watched.
+    assert!(!told.iter().any(|line| line.contains("it was not watched before")), "{told:#?}");
 }
 
 /// The answer of `kubediff ARGUMENTS -n default`, with what it says besides.
