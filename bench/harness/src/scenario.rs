@@ -1,5 +1,6 @@
 //! The scenarios. Each has a file of its own, which says what it does and records figures; this file names them.
 
+pub(crate) mod audit;
 pub(super) mod controller;
 pub(super) mod daemon;
 pub(super) mod delay;
@@ -62,6 +63,8 @@ pub(crate) enum Scenario {
     Kubediff,
     /// kubediff's daemon beside arriqaaq/kubediff's way
     Daemon,
+    /// kubediff's daemon with an audit log
+    Audit,
     /// kubediff's daemon, with changes as fast as the server makes them, its history in a file and in PostgreSQL
     Flood,
     /// Daemons of 1, 2, 4 and 8 clusters with one PostgreSQL, and what a fleet would cost
@@ -90,6 +93,7 @@ impl Scenario {
         Self::Kinds,
         Self::Kubediff,
         Self::Daemon,
+        Self::Audit,
         Self::Flood,
         Self::Scale,
         Self::Web,
@@ -115,6 +119,7 @@ impl Scenario {
             Self::Kinds => "kinds",
             Self::Kubediff => "kubediff",
             Self::Daemon => "daemon",
+            Self::Audit => audit::NAME,
             Self::Flood => "flood",
             Self::Scale => "scale",
             Self::Web => "web",
@@ -123,7 +128,7 @@ impl Scenario {
 
     /// Whether it runs the libraries' programs, and not kubediff alone.
     pub(super) fn needs_clients(self) -> bool {
-        !matches!(self, Self::Kubediff | Self::Daemon | Self::Flood | Self::Scale | Self::Web)
+        !matches!(self, Self::Kubediff | Self::Daemon | Self::Audit | Self::Flood | Self::Scale | Self::Web)
     }
 
     /// The number of rounds. Scenarios that take ten minutes and hardly vary run once.
@@ -154,6 +159,7 @@ impl Scenario {
             Self::Kinds => kinds::run(bench),
             Self::Kubediff => kubediff::run(bench),
             Self::Daemon => daemon::run(bench),
+            Self::Audit => audit::run(bench),
             Self::Flood => flood::run(bench),
             Self::Scale => scale::run(bench),
             Self::Web => web::run(bench),

@@ -8,8 +8,8 @@ use super::growth;
 use super::library::Library;
 use super::scenario::outage::{self, Informers};
 use super::scenario::{
-    controller, daemon, delay, flood, hot, kinds, kubediff, queue, reads, reconcile, relist, storm_outage,
-    stuck, subscriptions, sync, updates,
+    audit, controller, daemon, delay, flood, hot, kinds, kubediff, queue, reads, reconcile, relist,
+    storm_outage, stuck, subscriptions, sync, updates,
 };
 use super::server::Kind;
 
@@ -76,7 +76,7 @@ impl Target {
     }
 }
 
-const TARGETS: [Target; 53] = [
+const TARGETS: [Target; 54] = [
     target(
         "steady memory above base, default layout, full objects kept / client-go typed",
         0.06,
@@ -292,6 +292,11 @@ const TARGETS: [Target; 53] = [
         let theirs = results.figures.runs(daemon::NAME, Library::ClientGo, daemon::RESYNC, daemon::CPU)?;
         Some(pairs(ours, theirs, |ours, theirs| ours / theirs))
     })
+    .with(With::Embedded),
+    target("`audit`: CPU of 1,000 audit events, of a core", 0.05, 0.05, |results| {
+        results.ours(audit::NAME, audit::SETUP, audit::CPU).map(<[f64]>::to_vec)
+    })
+    .without_goal()
     .with(With::Embedded),
     // In PostgreSQL at least 0.9 of it, and as many as the aim.
     target("`flood`: taken per second with a file / with PostgreSQL", 1.11, 1.0, |results| {

@@ -41,7 +41,8 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<(), Error> {
     let (kubediff, seed) = (bench.kubediff()?, bench.seed()?);
     let mut server = bench.embedded()?;
     let resources = server.mix(bench.options.objects * OBJECTS)?;
-    let wanted = Wanted { seconds: bench.options.seconds * SECONDS, resources, place: Place::file() };
+    let wanted =
+        Wanted { seconds: bench.options.seconds * SECONDS, resources, place: Place::file(), audit: None };
     let folder = bench.scratch.join(NAME);
     let ours = Daemon::start(&kubediff, &server, &folder, &wanted)?;
     let figures = measured(ours, &mut server, &wanted)?;
@@ -63,6 +64,8 @@ pub(super) struct Wanted {
     /// `GROUP/VERSION/PLURAL/KIND`
     pub(super) resources: Vec<String>,
     pub(super) place: Place,
+    /// The file of an audit log, in the daemon's folder.
+    pub(super) audit: Option<&'static str>,
 }
 
 /// Where `kubediff serve` records.

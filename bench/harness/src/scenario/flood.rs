@@ -31,7 +31,7 @@ fn one(bench: &mut Bench<'_>, postgres: Option<&Postgres>) -> Result<(), Error> 
     let mut server = bench.embedded()?;
     server.load(bench.options.objects)?;
     let place = Place { address: postgres.map(|it| it.login(NAME)).transpose()?, ..Place::file() };
-    let wanted = Wanted { seconds: 0.0, resources: vec![PODS_RESOURCE.to_owned()], place };
+    let wanted = Wanted { seconds: 0.0, resources: vec![PODS_RESOURCE.to_owned()], place, audit: None };
     let folder = bench.scratch.join(NAME);
     let mut daemon = Daemon::start(&kubediff, &server, &folder, &wanted)?;
     let meter = daemon.meter();

@@ -198,7 +198,7 @@ impl Member {
         let mut server = bench.embedded()?;
         let resources = server.mix(objects)?;
         let place = Place { cluster: name.to_owned(), address: Some(postgres.login(name)?) };
-        let wanted = Wanted { seconds: 0.0, resources, place };
+        let wanted = Wanted { seconds: 0.0, resources, place, audit: None };
         let daemon = Daemon::start(&kubediff, &server, &bench.scratch.join(name), &wanted)?;
         Ok(Self { daemon, server, wanted })
     }

@@ -70,8 +70,10 @@ impl Cluster {
         let mut truth = self.truth.lock().unwrap();
         if method == "DELETE" {
             // Of what goes at once, the answer names the object.
-            let uid = object["details"]["uid"].as_str().or(metadata["uid"].as_str()).unwrap();
-            truth.deletions.insert(uid.to_owned(), user.to_owned());
+            // The answer to the deletion of many is a list of them.
+            if let Some(uid) = object["details"]["uid"].as_str().or(metadata["uid"].as_str()) {
+                truth.deletions.insert(uid.to_owned(), user.to_owned());
+            }
         } else {
             let version = (text(&metadata["uid"]), text(&metadata["resourceVersion"]));
             // A write that changes nothing has the version of another one.
@@ -281,6 +283,22 @@ async fn users_of_a_busy_cluster_are_who_they_were() {
     assert!(line.contains("jane"), "{line}");
     let shown = ask(&["log", "cm/last", "-n", "default", "--change", "deleted"]);
     assert!(shown.contains("deleted by jane"), "{shown}");
+
+    // The event of a deletion of many names none of them: by selector and time, it was probably this one.
+    let maps = "/api/v1/namespaces/default/configmaps";
+    for name in ["many-1", "many-2"] {
+        let object = json!({"metadata": {"name": name, "labels": {"of": "many"}}});
+        cluster.send("joe", "POST", maps, &object).await.unwrap();
+    }
+    cluster.send("jane", "DELETE", &format!("{maps}?labelSelector=of%3Dmany"), &Value::Null).await.unwrap();
+    let users = until("the deletions of many have no users", || {
+        let all = changes(&history, &["configmaps"]);
+        let many =
+            all.into_iter().filter(|it| it.object.name.starts_with("many-") && it.verb == Verb::Deleted);
+        many.map(|it| it.user).collect::<Option<Vec<User>>>().filter(|users| users.len() == 2)
+    })
+    .await;
+    assert!(users.iter().all(|user| user.name == "jane" && user.probable), "{users:?}");
     let (_, notes, status) = daemon.end_with("-TERM");
     assert!(status.success(), "{notes:?}");
 }

@@ -39,8 +39,9 @@ impl Daemon {
         let names: Vec<String> = wanted.resources.iter().filter_map(|resource| qualified(resource)).collect();
         let Place { cluster, address } = wanted.place.clone();
         let postgres = address.as_ref().map_or("", |_| ", postgres: {url: {env: BENCH_HISTORY}}");
+        let audit = wanted.audit.map_or(String::new(), |log| format!("audit: {{log: {log}}}\n"));
         let text = format!(
-            "cluster: {cluster}\nhistory: {{path: history.db{postgres}}}\nlisten: 127.0.0.1:0\n\
+            "cluster: {cluster}\n{audit}history: {{path: history.db{postgres}}}\nlisten: 127.0.0.1:0\n\
              watch: {{resources: [{}]}}\nsinks:\n  log: {{file: {{path: changes.log}}}}\n",
             names.join(", ")
         );
@@ -82,6 +83,11 @@ impl Daemon {
 }
 
 impl Daemon {
+    /// The folder of its files.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// The number of the newest record.
     pub(crate) fn records(&self) -> Result<u64, Error> {
         records(&mut self.reader()?)
