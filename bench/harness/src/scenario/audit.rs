@@ -90,12 +90,12 @@ fn write(log: &Path, is_over: Receiver<()>) -> Result<usize, Error> {
 
 /// An event at the level Metadata, as kube-apiserver writes it. Of ten, five are of what changes as noise.
 fn event(number: usize) -> Value {
-    let index = number % NAMES;
+    let index = number / 10 % NAMES;
     let (verb, group, resource, part, name) = match number % 10 {
         0..4 => ("update", "coordination.k8s.io", "leases", "", format!("node-{index}")),
         4 => ("patch", "", "nodes", "status", format!("node-{index}")),
         5..8 => ("patch", "", "pods", "status", format!("pod-{index}")),
-        8 => ("patch", "shop.example.com", "orders", "", format!("order-{index}")),
+        8 => ("patch", "shop.example.com", "orders", "status", format!("order-{index}")),
         _ => ("update", "apps", "deployments", "", format!("deployment-{index}")),
     };
     let namespace =
@@ -104,7 +104,7 @@ fn event(number: usize) -> Value {
     json!({
         "kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metadata",
         "auditID": format!("8f6f0b1e-5a1c-4f0e-9d3a-{number:012}"), "stage": "ResponseComplete",
-        "requestURI": format!("/apis/{group}/v1/namespaces/{namespace}/{resource}/{name}?fieldManager=kubectl"), "verb": verb,
+        "requestURI": format!("/apis/{group}/v1/namespaces/{namespace}/{resource}/{name}/{part}?fieldManager=kubectl"), "verb": verb,
         "user": {"username": format!("user-{}@example.com", number % 50), "uid": "0d4bb4f0",
             "groups": ["system:authenticated", "developers"], "extra": {"authentication.kubernetes.io/credential-id": ["X509SHA256=1f"]}},
         "sourceIPs": ["10.20.30.40"], "userAgent": "kubectl/v1.34.0 (linux/amd64) kubernetes/abcdef0",

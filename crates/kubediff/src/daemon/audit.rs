@@ -3,7 +3,7 @@
 mod tail;
 mod webhook;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -78,7 +78,7 @@ pub(super) async fn run(sources: Option<Sources>, history: SharedHistory, stop: 
     let Some(mut sources) = sources else { return };
     history.wait_for_users();
     let mut newest = history.newest();
-    let (mut naming, mut failed) = (None, None);
+    let (mut naming, mut failed) = (Naming::default(), None);
     loop {
         let mut reads = Vec::new();
         let pass = async {
@@ -89,7 +89,7 @@ pub(super) async fn run(sources: Option<Sources>, history: SharedHistory, stop: 
             // Events and changes come together.
             tokio::time::sleep(PACE).await;
         };
-        let waits = naming.as_ref().is_some_and(Naming::waits);
+        let waits = naming.waits();
         let passes = async { if waits { drop(tokio::time::timeout(PACE, pass).await) } else { pass.await } };
         if stop.run_until_cancelled(passes).await.is_none() {
             return;
@@ -101,18 +101,16 @@ pub(super) async fn run(sources: Option<Sources>, history: SharedHistory, stop: 
         if !sources.keeps_addresses {
             reads.iter_mut().flat_map(|read| &mut read.writes).for_each(|write| write.user.address = None);
         }
-        let (shared, before) = (history.clone(), naming.take());
+        let shared = history.clone();
         let step = tokio::task::spawn_blocking(move || {
-            let mut naming = before.map_or_else(|| Naming::open(&shared), Ok)?;
             let outcome = naming.step(reads, &shared);
-            outcome.map(|()| naming)
+            (naming, outcome)
         });
-        let Ok(step) = step.await else { return };
-        match step {
-            Ok(next) => {
-                sources.counts.send_if_modified(|counts| next.counts.differ(counts));
-                (naming, failed) = (Some(next), None);
-            }
+        let Ok((next, outcome)) = step.await else { return };
+        naming = next;
+        sources.counts.send_if_modified(|counts| naming.counts.differ(counts));
+        match outcome {
+            Ok(()) => failed = None,
             Err(error) => {
                 // What is recorded meanwhile is sent without its users.
                 history.tell(Number(*newest.borrow()));
@@ -145,28 +143,24 @@ impl Counts {
     }
 }
 
-/// Records and events, as far as they have been read.
+/// Records and events, as far as they have been read. They outlast a history that does not answer for a while.
+#[derive(Default)]
 struct Naming {
-    reader: Reader,
+    /// A connection, unless it has just failed.
+    reader: Option<Reader>,
     join: Join,
-    through: Number,
+    through: Option<Number>,
     counts: Counts,
+    /// Users that are not stored yet.
+    decided: BTreeMap<Number, User>,
     /// The records that wait to be sent, and when they were seen.
     unnamed: VecDeque<(Number, Timestamp)>,
 }
 
 impl Naming {
-    /// Begins with what was recorded a moment ago: its events may still come.
-    fn open(history: &SharedHistory) -> Result<Self, Error> {
-        let mut reader = history.lock().reader()?;
-        let first = reader.first_since(Timestamp::now() - KEPT)?;
-        let (join, through) = (Join::default(), Number(first.0.saturating_sub(1)));
-        Ok(Self { reader, join, through, counts: Counts::default(), unnamed: VecDeque::new() })
-    }
-
     /// Whether something may become known without news.
     fn waits(&self) -> bool {
-        !self.unnamed.is_empty() || self.join.is_waiting()
+        !self.unnamed.is_empty() || !self.decided.is_empty() || self.join.is_waiting()
     }
 
     fn step(&mut self, reads: Vec<Read>, history: &SharedHistory) -> Result<(), Error> {
@@ -178,67 +172,79 @@ impl Naming {
         }
         // Taken before reading: whatever has this number or a smaller one is found.
         let newest = Number(*history.newest().borrow());
+        let mut reader = self.reader.take().map_or_else(|| history.lock().reader(), Ok)?;
+        // What was recorded a moment before the start may have its events still to come.
+        let mut through = match self.through {
+            Some(through) => through,
+            None => Number(reader.first_since(now - KEPT)?.0.saturating_sub(1)),
+        };
         loop {
-            let page = Page::oldest(PAGE).after(self.through).until(newest);
-            let found = self.reader.records(&Filter { in_words: true, ..Filter::default() }, &page)?;
+            let page = Page::oldest(PAGE).after(through).until(newest);
+            let found = reader.records(&Filter { in_words: true, ..Filter::default() }, &page)?;
             for record in found.records {
-                self.through = record.number();
+                let number = record.number();
                 if let Record::Change(change) = record
                     && change.origin == Origin::Watch
                 {
-                    self.unnamed.push_back((self.through, change.observed_at));
-                    let seen = self.seen(*change)?;
-                    self.join.change(seen, now);
+                    let at = change.observed_at;
+                    self.join.change(seen(*change, &mut reader)?, now);
+                    self.unnamed.push_back((number, at));
                 }
+                through = number;
+                self.through = Some(number);
             }
             if !found.more {
                 break;
             }
         }
-        self.through = self.through.max(newest);
-        let mut known = Known { reader: &mut self.reader, failed: None };
-        let users = self.join.decide(now, &mut known);
+        through = through.max(newest);
+        self.through = Some(through);
+        let mut known = Known { reader: &mut reader, failed: None };
+        self.decided.extend(self.join.decide(now, &mut known));
         if let Some(error) = known.failed {
             return Err(error);
         }
         self.counts.passed_over = self.join.passed_over();
-        if !users.is_empty() {
+        if !self.decided.is_empty() {
+            let users: Vec<_> = self.decided.iter().map(|(number, user)| (*number, user.clone())).collect();
             history.lock().attribute(&users)?;
         }
-        let is_named = |number: Number| users.binary_search_by_key(&number, |(number, _)| *number).is_ok();
-        self.unnamed.retain(|(number, _)| !is_named(*number));
+        self.reader = Some(reader);
+        let decided = std::mem::take(&mut self.decided);
+        self.unnamed.retain(|(number, _)| !decided.contains_key(number));
         while self.unnamed.front().is_some_and(|(_, at)| now.duration_since(*at) > PATIENCE) {
             self.unnamed.pop_front();
         }
         let first = self.unnamed.front().map(|(number, _)| Number(number.0 - 1));
-        history.tell(first.unwrap_or(self.through));
+        history.tell(first.unwrap_or(through));
         Ok(())
     }
+}
 
-    fn seen(&mut self, change: ChangeRecord) -> Result<Seen, Error> {
-        let number = change.number.unwrap_or_default();
-        let was_ending = change.verb == Verb::Deleted
-            && self.reader.version_of(number)?.is_some_and(|version| {
-                version.body.value().pointer("/metadata/deletionTimestamp").is_some_and(|it| !it.is_null())
-            });
-        let is_status = |path: &String| path.starts_with("status");
-        Ok(Seen {
-            number,
-            resource: change.object.qualified_resource(),
-            in_status: change.paths.iter().any(is_status),
-            elsewhere: !change.paths.iter().all(is_status),
-            begins_to_end: change.verb == Verb::Updated && change.paths.iter().any(|path| path == ENDS),
-            was_ending,
-            namespace: change.object.namespace,
-            name: change.object.name,
-            uid: change.object.uid,
-            verb: change.verb,
-            rv_before: change.rv_before,
-            at: change.observed_at,
-            is_merged: change.merged > 1,
-            managers: change.managers.into_iter().filter(|it| !it.probable).map(|it| it.manager).collect(),
-        })
-    }
+/// What a change says about its request.
+fn seen(change: ChangeRecord, reader: &mut Reader) -> Result<Seen, Error> {
+    let number = change.number.unwrap_or_default();
+    let was_ending = change.verb == Verb::Deleted
+        && reader.version_of(number)?.is_some_and(|version| {
+            version.body.value().pointer("/metadata/deletionTimestamp").is_some_and(|it| !it.is_null())
+        });
+    let is_status = |path: &String| path.starts_with("status");
+    Ok(Seen {
+        number,
+        resource: change.object.qualified_resource(),
+        in_status: change.paths.iter().any(is_status),
+        elsewhere: !change.paths.iter().all(is_status),
+        begins_to_end: change.verb == Verb::Updated && change.paths.iter().any(|path| path == ENDS),
+        was_ending,
+        namespace: change.object.namespace,
+        name: change.object.name,
+        uid: change.object.uid,
+        verb: change.verb,
+        rv_before: change.rv_before,
+        at: change.observed_at,
+        is_merged: change.merged > 1,
+        managers: change.managers.into_iter().filter(|it| !it.probable).map(|it| it.manager).collect(),
+    })
 }
 
 /// What the history knows.

@@ -1,6 +1,7 @@
 //! Issue 23, 2: users beside changes, from the audit log of a real API server.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write as _;
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
@@ -11,10 +12,12 @@ use control_plane::ControlPlane;
 use fastrand::Rng;
 use kube_client::config::{KubeConfigOptions, Kubeconfig};
 use kube_client::{Client, Config};
-use kubediff_history::{ChangeRecord, Filter, KindName, Page, Reader, Record, Scope, User, Verb};
+use kubediff_history::{ChangeRecord, Filter, KindName, Location, Page, Reader, Record, Scope, User, Verb};
+use postgres_server::{Durability, Server};
 use serde_json::{Value, json};
 
 use crate::session::{PATIENCE, Session};
+use crate::shop::Shop;
 
 /// Of requests that change something, who made them; as docs/audit.md has it.
 const POLICY: &str = include_str!("../../../../docs/audit-policy.yaml");
@@ -301,6 +304,60 @@ async fn users_of_a_busy_cluster_are_who_they_were() {
     assert!(users.iter().all(|user| user.name == "jane" && user.probable), "{users:?}");
     let (_, notes, status) = daemon.end_with("-TERM");
     assert!(status.success(), "{notes:?}");
+}
+
+/// Somebody has created a ConfigMap.
+fn created(name: &str, user: &str) -> String {
+    let now = jiff::Timestamp::now().to_string();
+    let event = json!({
+        "kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metadata", "auditID": name, "stage": "ResponseComplete",
+        "requestURI": "/api/v1/namespaces/default/configmaps", "verb": "create", "user": {"username": user},
+        "objectRef": {"resource": "configmaps", "namespace": "default", "name": name, "apiVersion": "v1"},
+        "responseStatus": {"code": 201}, "requestReceivedTimestamp": now, "stageTimestamp": now,
+    });
+    format!("{event}\n")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_that_come_while_the_history_is_away_are_joined_after_that() {
+    let mut server = Server::start(Durability::Full).unwrap();
+    let database = server.create_database().unwrap();
+    let owner = server.address(&database);
+    let migrated =
+        Command::new(env!("CARGO_BIN_EXE_kubediff")).args(["history", "migrate", &owner]).output().unwrap();
+    assert!(migrated.status.success(), "{migrated:?}");
+    let (shop, folder) = (Shop::open().await, tempfile::tempdir().unwrap());
+    let (config, log) = (folder.path().join("kubediff.yaml"), folder.path().join("audit.log"));
+    let text = format!(
+        "cluster: prod\nwatch: {{resources: [cm]}}\nlisten: null\naudit: {{log: audit.log}}\n\
+         history: {{path: history.db, postgres: {{url: '{owner}'}}}}\n"
+    );
+    std::fs::write(&config, text).unwrap();
+    let mut events = std::fs::File::create(&log).unwrap();
+    let mut daemon = Session::serve(shop.kubeconfig(), &config);
+    daemon.note("watching ");
+    let user_of = |name: &str| {
+        let mut reader = Reader::at(&Location::parse(&owner).unwrap(), Some("prod")).ok()?;
+        let found = reader.records(&Filter::default(), &Page::newest(10)).ok()?.records;
+        found.into_iter().find_map(|record| match record {
+            Record::Change(change) if change.object.name == name => change.user.map(|user| user.name),
+            _ => None,
+        })
+    };
+    shop.create("before", "1").await;
+    events.write_all(created("before", "jane").as_bytes()).unwrap();
+    assert_eq!(until("no user before", || user_of("before")).await, "jane");
+
+    server.kill().unwrap();
+    shop.create("meanwhile", "1").await;
+    events.write_all(created("meanwhile", "joe").as_bytes()).unwrap();
+    daemon.note("changes do not get their users from the audit log");
+    let server =
+        tokio::task::spawn_blocking(move || server.restart().map(|()| server)).await.unwrap().unwrap();
+    assert_eq!(until("no user after", || user_of("meanwhile")).await, "joe");
+    let (_, notes, status) = daemon.end_with("-TERM");
+    assert!(status.success(), "{notes:?}");
+    drop(server);
 }
 
 /// An address that nobody has.
