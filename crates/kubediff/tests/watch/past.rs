@@ -2,6 +2,7 @@
 
 mod commands;
 mod equality;
+mod stores;
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
