@@ -157,6 +157,11 @@ impl Replica {
         serde_json::from_str(&self.ask("state")).expect("JSON")
     }
 
+    /// The objects of its first list, without resourceVersion, by namespace and name. Waits for them. Blocks.
+    pub fn contents(&mut self) -> BTreeMap<String, serde_json::Value> {
+        serde_json::from_str(&self.ask("contents")).expect("JSON")
+    }
+
     fn ask(&mut self, command: &str) -> String {
         writeln!(self.stdin, "{command}").expect("a reader");
         self.lines.next().expect("an answer").expect("a line")

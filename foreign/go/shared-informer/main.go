@@ -2,6 +2,7 @@
 //
 //	until NAMESPACE/NAME    answers "there" once that object is in the store
 //	state                   answers with one line of JSON: resourceVersion by key
+//	contents                the same once all is there that was at the start: objects without resourceVersion by key
 //
 // It ends with stdin. With a fourth argument, it accepts nothing but that content type.
 package main
@@ -15,6 +16,8 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
@@ -52,11 +55,12 @@ func run(kubeconfig, version, resource, contentType string) error {
 		return err
 	}
 	changed := newSignal()
-	if _, err := informer.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+	handler, err := informer.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(any) { changed.send() },
 		UpdateFunc: func(any, any) { changed.send() },
 		DeleteFunc: func(any) { changed.send() },
-	}); err != nil {
+	})
+	if err != nil {
 		return err
 	}
 	stop := make(chan struct{})
@@ -75,23 +79,41 @@ func run(kubeconfig, version, resource, contentType string) error {
 			fmt.Println("there")
 			continue
 		}
-		if err := printState(store); err != nil {
+		of := resourceVersion
+		if commands.Text() == "contents" {
+			cache.WaitForCacheSync(stop, handler.HasSynced)
+			of = content
+		}
+		if err := printState(store, of); err != nil {
 			return err
 		}
 	}
 	return commands.Err()
 }
 
-func printState(store cache.Store) error {
-	versions := map[string]string{}
+func resourceVersion(object metav1.Object) any {
+	return object.GetResourceVersion()
+}
+
+// content is a copy: others read the object that is in the store.
+func content(object metav1.Object) any {
+	if it, ok := object.(runtime.Object); ok {
+		object, _ = it.DeepCopyObject().(metav1.Object)
+	}
+	object.SetResourceVersion("")
+	return object
+}
+
+func printState(store cache.Store, of func(metav1.Object) any) error {
+	state := map[string]any{}
 	for _, object := range store.List() {
 		accessor, err := meta.Accessor(object)
 		if err != nil {
 			return err
 		}
-		versions[accessor.GetNamespace()+"/"+accessor.GetName()] = accessor.GetResourceVersion()
+		state[accessor.GetNamespace()+"/"+accessor.GetName()] = of(accessor)
 	}
-	line, err := json.Marshal(versions)
+	line, err := json.Marshal(state)
 	if err != nil {
 		return err
 	}

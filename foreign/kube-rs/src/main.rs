@@ -2,6 +2,7 @@
 //!
 //!     until NAMESPACE/NAME    answers "there" once that object is in the store
 //!     state                   answers with one line of JSON: resourceVersion by key
+//!     contents                the same once all is there that was at the start: objects without resourceVersion by key
 //!
 //! It ends with stdin.
 
@@ -56,13 +57,23 @@ async fn main() -> Result<(), Box<dyn Error>> {
             println!("there");
             continue;
         }
-        let versions: BTreeMap<String, String> = store
+        let key =
+            |object: &ConfigMap| format!("{}/{}", object.namespace().unwrap_or_default(), object.name_any());
+        if command == "contents" {
+            store.wait_until_ready().await?;
+            let content = |object: &ConfigMap| {
+                let mut object = object.clone();
+                object.metadata.resource_version = None;
+                object
+            };
+            let contents: BTreeMap<_, _> = store.state().iter().map(|it| (key(it), content(it))).collect();
+            println!("{}", serde_json::to_string(&contents)?);
+            continue;
+        }
+        let versions: BTreeMap<_, _> = store
             .state()
             .iter()
-            .map(|object| {
-                let key = format!("{}/{}", object.namespace().unwrap_or_default(), object.name_any());
-                (key, object.resource_version().unwrap_or_default())
-            })
+            .map(|object| (key(object), object.resource_version().unwrap_or_default()))
             .collect();
         println!("{}", serde_json::to_string(&versions)?);
     }

@@ -90,7 +90,7 @@ impl Cluster {
 }
 
 /// A policy, and what the API server is given besides.
-fn server(folder: &Path, controllers: bool, arguments: &[(&str, &str)]) -> control_plane::Builder {
+pub(crate) fn server(folder: &Path, controllers: bool, arguments: &[(&str, &str)]) -> control_plane::Builder {
     let policy = folder.join("policy.yaml");
     std::fs::write(&policy, POLICY).unwrap();
     let mut builder = ControlPlane::builder()
@@ -102,7 +102,7 @@ fn server(folder: &Path, controllers: bool, arguments: &[(&str, &str)]) -> contr
     builder
 }
 
-fn serve(server: &ControlPlane, folder: &Path, config: &str) -> Session {
+pub(crate) fn serve(server: &ControlPlane, folder: &Path, config: &str) -> Session {
     std::fs::write(
         folder.join("kubediff.yaml"),
         format!("history: {{path: history.db}}\nlisten: null\n{config}"),

@@ -41,4 +41,5 @@ mod stories;
 mod story;
 mod streams;
 mod takeover;
+mod tour;
 mod viewers;

@@ -2,6 +2,7 @@
 
 mod commands;
 mod equality;
+mod stores;
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -20,7 +21,7 @@ use crate::session::Session;
 use crate::viewers::{admin, send};
 
 /// Whether kubectl is missing. Without it these tests show less, which CI does not accept.
-fn kubectl_is_missing() -> bool {
+pub(crate) fn kubectl_is_missing() -> bool {
     let runs = Command::new("kubectl").args(["version", "--client"]).output();
     let missing = runs.is_err();
     assert!(!missing || std::env::var("CI").as_deref() != Ok("true"), "CI=true, and there is no kubectl");
@@ -159,7 +160,7 @@ impl Drop for Served {
 }
 
 /// What a command prints, where it succeeds.
-fn output(mut command: Command) -> String {
+pub(crate) fn output(mut command: Command) -> String {
     let output = command.output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     assert!(output.status.success(), "{command:?}: {}{}", text(&output.stdout), text(&output.stderr));

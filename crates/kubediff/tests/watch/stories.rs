@@ -22,7 +22,7 @@ use crate::session::{PATIENCE, Session};
 const WORKLOADS: usize = 6;
 const ACTS: usize = 5;
 /// How often the kubelets and the people look.
-const OFTEN: Duration = Duration::from_millis(120);
+pub(crate) const OFTEN: Duration = Duration::from_millis(120);
 /// Longer than a cause may come after its effect.
 const QUIET: Duration = Duration::from_millis(3_500);
 /// A fold waits so long for the cause of an effect.
@@ -30,7 +30,7 @@ const SOON: SignedDuration = SignedDuration::from_secs(3);
 
 /// A client that sends JSON.
 #[derive(Clone)]
-struct Cluster(Client);
+pub(crate) struct Cluster(pub(crate) Client);
 
 impl Cluster {
     async fn send(&self, method: Method, path: &str, body: Value) -> Result<Value, kube_client::Error> {
@@ -43,11 +43,11 @@ impl Cluster {
         self.0.request(request.body(body).unwrap()).await
     }
 
-    async fn get(&self, path: &str) -> Value {
+    pub(crate) async fn get(&self, path: &str) -> Value {
         self.send(Method::GET, path, Value::Null).await.unwrap()
     }
 
-    async fn create(&self, path: &str, body: Value) {
+    pub(crate) async fn create(&self, path: &str, body: Value) {
         self.send(Method::POST, path, body).await.unwrap();
     }
 
@@ -57,7 +57,7 @@ impl Cluster {
 }
 
 /// Gives each pod a node, then starts it or lets it fail, as its image says, and ends it when it is deleted.
-async fn kubelets(cluster: Cluster) {
+pub(crate) async fn kubelets(cluster: Cluster) {
     let mut often = tokio::time::interval(OFTEN);
     let mut addresses = 0..u32::from(u16::MAX);
     loop {
