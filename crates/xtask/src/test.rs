@@ -50,13 +50,14 @@ pub(crate) fn other_release(tree: &Tree, release: &str) -> Result<(), Error> {
 
 /// Runs the checks that take too long for every change.
 pub(crate) fn release_check(tree: &Tree) -> Result<(), Error> {
-    let steps: [Step<'_>; 7] = [
+    let steps: [Step<'_>; 8] = [
         ("versions of k8s-openapi", Box::new(|| versions_of_k8s_openapi(tree))),
         ("public surface", Box::new(|| public_api::run(tree, false))),
         ("packages", Box::new(|| package::run(tree))),
         ("downloads", Box::new(|| dist::run(tree, None))),
         ("history", Box::new(|| dist::test(tree))),
         ("image", Box::new(|| image::run(tree))),
+        ("k9s", Box::new(|| k9s(tree))),
         ("advisories", Box::new(|| deny::run(tree))),
     ];
     perform(&steps)
@@ -73,6 +74,20 @@ fn versions_of_k8s_openapi(tree: &Tree) -> Result<(), Error> {
         process::run(&mut command)?;
     }
     Ok(())
+}
+
+/// k9s against the past, in a terminal that `script` makes. Its build takes minutes, and then the cache has it.
+fn k9s(tree: &Tree) -> Result<(), Error> {
+    if !process::is_installed("script", "--version") {
+        return Err(Error::missing("script", "install util-linux, which has it"));
+    }
+    if !real_server(false)? {
+        return Err(Error::missing("a real server", "k9s and the server need Go"));
+    }
+    let program = ::control_plane::tool("github.com/derailed/k9s", "v0.50.6")?;
+    let mut command = process::cargo(tree.root());
+    command.env("KUBEDIFF_K9S", program).args(["test", "--package", "kubectl-changes", "--test", "watch"]);
+    process::run(command.args(["--", "--exact", "past::k9s::k9s_shows_the_pods_of_then"]))
 }
 
 fn conformance(tree: &Tree, release: Release) -> Result<(), Error> {

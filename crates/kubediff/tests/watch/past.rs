@@ -2,6 +2,7 @@
 
 mod commands;
 mod equality;
+mod k9s;
 mod stores;
 
 use std::io::{BufRead as _, BufReader};

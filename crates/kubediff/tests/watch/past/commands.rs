@@ -59,7 +59,7 @@ const LINES: &[(&str, &[&str])] = &[
     ("!get mutatingadmissionpolicies.nothing.example.com", &["the server doesn't have a resource type"]),
 ];
 
-async fn furnished(town: &Town<'_>) {
+pub(super) async fn furnished(town: &Town<'_>) {
     let root = format!("/api/v1/namespaces/{}", town.namespace);
     let apps = format!("/apis/apps/v1/namespaces/{}", town.namespace);
     let labels = json!({"app": "web"});
@@ -108,7 +108,7 @@ async fn furnished(town: &Town<'_>) {
     town.post(&format!("{root}/events"), event).await;
 }
 
-fn lists(town: &Town<'_>) -> Vec<String> {
+pub(super) fn lists(town: &Town<'_>) -> Vec<String> {
     let of = |root: &str, kind: &str| format!("{root}/namespaces/{}/{kind}", town.namespace);
     let core = ["configmaps", "secrets", "services", "pods", "events"].map(|kind| of("/api/v1", kind));
     core.into_iter().chain(["deployments", "replicasets"].map(|kind| of("/apis/apps/v1", kind))).collect()
