@@ -40,8 +40,8 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<(), Error> {
 
     let served = Served::open(&kubediff, &history, last)?;
     let cache = folder.join("cache");
-    let names = |at: &Path| asked(at, &cache, TABLE).map(|table| names(&table.text));
-    let (expected, found) = (names(&real)?, names(&served.kubeconfig)?);
+    let pods = |at: &Path| asked(at, &cache, TABLE).map(|table| names(&table.text));
+    let (expected, found) = (pods(&real)?, pods(&served.kubeconfig)?);
     if expected != found || found.len() <= count {
         return Err(Error::Found(format!("{NAME}: the past has other pods than the server")));
     }
@@ -158,7 +158,8 @@ fn asked(kubeconfig: &Path, cache: &Path, line: &[&str]) -> Result<Answer, Error
 }
 
 fn piped(command: &mut Command) -> Result<(Child, ChildStdout), Error> {
-    let missing = |why: String| Error::missing(process::describe(command), why);
+    let name = process::describe(command);
+    let missing = |why: String| Error::missing(name.as_str(), why);
     let mut child = match command.stdout(Stdio::piped()).spawn() {
         Ok(child) => child,
         Err(error) => return Err(missing(format!("it could not be run: {error}"))),
