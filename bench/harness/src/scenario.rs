@@ -9,6 +9,7 @@ pub(super) mod hot;
 pub(super) mod kinds;
 pub(super) mod kubediff;
 pub(super) mod outage;
+mod past;
 pub(super) mod queue;
 pub(super) mod reads;
 pub(super) mod reconcile;
@@ -71,6 +72,8 @@ pub(crate) enum Scenario {
     Scale,
     /// The page of kubediff on a long history
     Web,
+    /// kubectl on the past beside kubectl on the server
+    Past,
 }
 
 impl Scenario {
@@ -97,6 +100,7 @@ impl Scenario {
         Self::Flood,
         Self::Scale,
         Self::Web,
+        Self::Past,
     ];
 
     pub(super) fn name(self) -> &'static str {
@@ -123,18 +127,22 @@ impl Scenario {
             Self::Flood => "flood",
             Self::Scale => "scale",
             Self::Web => "web",
+            Self::Past => "past",
         }
     }
 
     /// Whether it runs the libraries' programs, and not kubediff alone.
     pub(super) fn needs_clients(self) -> bool {
-        !matches!(self, Self::Kubediff | Self::Daemon | Self::Audit | Self::Flood | Self::Scale | Self::Web)
+        !matches!(
+            self,
+            Self::Kubediff | Self::Daemon | Self::Audit | Self::Flood | Self::Scale | Self::Web | Self::Past
+        )
     }
 
     /// The number of rounds. Scenarios that take ten minutes and hardly vary run once.
     pub(super) fn rounds(self, runs: usize) -> usize {
         match self {
-            Self::Growth | Self::Scale | Self::Web => runs.min(1),
+            Self::Growth | Self::Scale | Self::Web | Self::Past => runs.min(1),
             _ => runs,
         }
     }
@@ -163,6 +171,7 @@ impl Scenario {
             Self::Flood => flood::run(bench),
             Self::Scale => scale::run(bench),
             Self::Web => web::run(bench),
+            Self::Past => past::run(bench),
         }
     }
 }

@@ -307,13 +307,13 @@ impl Reader {
     }
 
     /// The states of some of these objects, without those that retention has removed since; where they are those of now, also
-    /// without those that were deleted since.
+    /// without those that were deleted since. Their [`change`](Version::change) is `None`.
     ///
     /// # Errors
     ///
     /// When the file cannot be read, or is damaged.
     pub fn states(&mut self, present: &Present, some: Range<usize>) -> Result<Vec<Version>, Error> {
-        self.at_once(|db, codec, lens| states::of(db, codec, lens, present, some))
+        self.at_once(|db, codec, lens| states::of(db, codec, lens, present, some, false))
     }
 
     /// The states of all objects of a scope at a time, or now, where these are few: all of them are in memory.
@@ -324,7 +324,7 @@ impl Reader {
     pub fn state(&mut self, scope: &Scope, at: Option<Timestamp>) -> Result<Vec<Version>, Error> {
         self.at_once(|db, codec, lens| {
             let present = states::present(db, scope, at)?;
-            states::of(db, codec, lens, &present, 0..present.len())
+            states::of(db, codec, lens, &present, 0..present.len(), true)
         })
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use kube_table::Printer;
+use kube_table::{Columns, Printer};
 use serde_json::{Value, json};
 
 use crate::representation::{Include, Representation};
@@ -19,6 +19,8 @@ pub(crate) struct Renderer {
     api_version: String,
     typed_items: bool,
     printer: Option<Printer>,
+    /// Whether a column may be of any field. Built-in ones are of none that [`row`](Self::row) leaves out.
+    has_any_field: bool,
     now: SystemTime,
 }
 
@@ -43,6 +45,7 @@ impl Renderer {
             api_version,
             typed_items: resource.typed_items,
             printer: matches!(representation, Representation::Table { .. }).then(|| Printer::of(resource)),
+            has_any_field: matches!(resource.columns, Columns::Declared(_)),
             representation,
             now,
         }
@@ -130,7 +133,10 @@ impl Renderer {
     fn row(&self, body: &[u8], out: &mut Vec<u8>) {
         let Representation::Table { version, include } = &self.representation else { return };
         let mut text = self.head.clone().into_bytes();
-        text.extend_from_slice(body);
+        // To read managed fields would be half of the work.
+        let managed = json::path(body, ["metadata", "managedFields"]).filter(|_| !self.has_any_field);
+        let read = managed.map_or([body, b"", b""], |it| [&body[..it.start], b"null", &body[it.end..]]);
+        read.into_iter().for_each(|part| text.extend_from_slice(part));
         // A body that is no JSON was not written by an API server; its row is empty.
         let object: Value = serde_json::from_slice(&text).unwrap_or_default();
         let cells = self.printer.as_ref().map(|printer| printer.cells(&object, self.now)).unwrap_or_default();
@@ -143,7 +149,10 @@ impl Renderer {
         match include {
             Include::None => out.extend_from_slice(b"null"),
             Include::Metadata => metadata(version, body, out),
-            Include::Object => out.extend_from_slice(&text),
+            Include::Object => {
+                out.extend_from_slice(self.head.as_bytes());
+                out.extend_from_slice(body);
+            }
         }
         out.push(b'}');
     }

@@ -33,7 +33,7 @@ pub(crate) struct Codec {
     packings: HashMap<(i64, Purpose), (i64, Packing)>,
     samples: HashMap<(i64, Purpose), Vec<Vec<u8>>>,
     /// Contents that the versions which are being unpacked share.
-    shared: HashMap<i64, Vec<u8>>,
+    shared: HashMap<i64, Arc<[u8]>>,
     /// When it refuses to unpack more.
     pub(crate) patience: Patience,
 }
@@ -270,7 +270,7 @@ impl Codec {
         let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get::<Vec<u8>>(2)?, row.count(3)?));
         for (id, dictionary, frame, length) in db.all(&sql, &[], read)? {
             let content = self.unpack(db, dictionary, &frame, length)?;
-            self.shared.insert(id, content);
+            self.shared.insert(id, content.into());
         }
         let body = |number: &i64| {
             let body = self.unpacked(db, *number, &chains, None)?;
@@ -342,7 +342,7 @@ impl Codec {
         let wrong = || Fault::damaged(format!("version {} does not fit its content", stored.number));
         let (before, after) =
             stored.split.and_then(|split| shell.split_at_checked(split)).ok_or_else(wrong)?;
-        Ok([before, shared.as_slice(), after].concat())
+        Ok([before, &*shared, after].concat())
     }
 
     /// A full version without the content that it shares with others.
@@ -374,7 +374,7 @@ impl Codec {
     }
 
     /// Content that versions share.
-    pub(crate) fn shared(&mut self, db: Db<'_>, id: i64) -> Outcome<Vec<u8>> {
+    pub(crate) fn shared(&mut self, db: Db<'_>, id: i64) -> Outcome<Arc<[u8]>> {
         if let Some(known) = self.shared.get(&id) {
             return Ok(known.clone());
         }
@@ -383,7 +383,7 @@ impl Codec {
             db.first(sql, values![id], |row| Ok((row.get(0)?, row.get::<Vec<u8>>(1)?, row.count(2)?)))?;
         let (dictionary, frame, length) =
             row.ok_or_else(|| Fault::damaged(format!("content {id} is missing")))?;
-        self.unpack(db, dictionary, &frame, length)
+        Ok(self.unpack(db, dictionary, &frame, length)?.into())
     }
 }
 

@@ -128,7 +128,7 @@ impl Packing {
         let same = "SELECT id FROM contents WHERE crc = ?1 AND length = ?2";
         for id in db.all(same, values![crc, part.len()], |row| row.get(0))? {
             // Different parts may have the same checksum.
-            if self.codec.shared(db, id)? == part {
+            if *self.codec.shared(db, id)? == *part {
                 db.run("UPDATE contents SET uses = uses + 1 WHERE id = ?1", values![id])?;
                 return Ok(id);
             }

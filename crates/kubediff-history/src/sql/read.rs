@@ -184,12 +184,17 @@ impl VersionRow {
         body: Arc<[u8]>,
     ) -> Outcome<Version> {
         let change = self.change(db, codec, lens, false)?.map(Box::new);
+        Ok(Version { change, ..self.state(lens, body)? })
+    }
+
+    /// The same without the change that led to it, whose details need not be unpacked then.
+    pub(crate) fn state(self, lens: &Lens, body: Arc<[u8]>) -> Outcome<Version> {
         let mut version = Version {
             number: number(self.number),
             object: self.object,
             rv: self.rv,
             observed_at: time(self.observed_at)?,
-            change,
+            change: None,
             body: Body::stored(body),
         };
         if let Some(mask) = lens.mask() {

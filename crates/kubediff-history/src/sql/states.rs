@@ -124,7 +124,7 @@ pub(crate) fn version(
 ) -> Outcome<Option<Version>> {
     let object = incarnation.id;
     let number: Option<i64> = match at {
-        At::Newest => return Ok(of_objects(db, codec, lens, &[object], Wanted::Newest)?.pop()),
+        At::Newest => return Ok(of_objects(db, codec, lens, &[object], Wanted::Newest, true)?.pop()),
         At::Number(number) => {
             let sql = "SELECT number FROM versions WHERE object = ?1 AND number = ?2";
             db.first(sql, values![object, id(*number)], |row| row.get(0))?
@@ -139,7 +139,7 @@ pub(crate) fn version(
         }
         At::Time(time) => {
             let Some(instant) = Instant::at(db, *time)? else { return Ok(None) };
-            return Ok(of_objects(db, codec, lens, &[object], Wanted::At(instant))?.pop());
+            return Ok(of_objects(db, codec, lens, &[object], Wanted::At(instant), true)?.pop());
         }
     };
     let Some(number) = number else { return Ok(None) };
@@ -170,16 +170,17 @@ pub(crate) fn keys(db: Db<'_>, scope: &Scope, at: Moment) -> Outcome<Keys> {
     Ok(Keys::new(at, found))
 }
 
-/// The states of some of these objects.
+/// The states of some of these objects, with the changes that led to them if these are wanted.
 pub(crate) fn of(
     db: Db<'_>,
     codec: &mut Codec,
     lens: &Lens,
     present: &Present,
     some: Range<usize>,
+    changes: bool,
 ) -> Outcome<Vec<Version>> {
     let ids = present.ids.get(some).unwrap_or_default();
-    of_objects(db, codec, lens, ids, present.at.map_or(Wanted::Existing, Wanted::Existed))
+    of_objects(db, codec, lens, ids, present.at.map_or(Wanted::Existing, Wanted::Existed), changes)
 }
 
 /// Which version of an object.
@@ -211,6 +212,7 @@ fn of_objects(
     lens: &Lens,
     ids: &[i64],
     wanted: Wanted,
+    changes: bool,
 ) -> Outcome<Vec<Version>> {
     let instant = wanted.instant();
     let last = instant.map_or(i64::MAX, |instant| instant.last);
@@ -251,7 +253,8 @@ fn of_objects(
             body = noise.into();
             (rv, at)
         });
-        let mut version = head.version(db, codec, lens, body)?;
+        let mut version =
+            if changes { head.version(db, codec, lens, body)? } else { head.state(lens, body)? };
         if let Some((rv, at)) = noise {
             version.rv = rv;
             version.observed_at = time(at)?;
