@@ -140,7 +140,6 @@ fn recorded_until(reader: &mut Reader) -> u64 {
 
 /// Writes until it is to stop.
 async fn write(shop: Arc<Shop>, seed: u64, recorded: Arc<AtomicU64>, stop: Arc<AtomicBool>) -> Written {
-    let since = Instant::now();
     let mut random = Rng::with_seed(seed);
     let mut written = Written::default();
     let mut there: BTreeMap<String, String> = BTreeMap::new();
@@ -178,7 +177,6 @@ async fn write(shop: Arc<Shop>, seed: u64, recorded: Arc<AtomicU64>, stop: Arc<A
         last = text("resourceVersion").parse().unwrap();
         written.versions.entry(text("uid")).or_default().insert(last);
     }
-    println!("{count} writes in {:?}", since.elapsed());
     written
 }
 
@@ -301,7 +299,10 @@ async fn k11_a_takeover_loses_nothing_and_records_nothing_twice() {
         let (recorded, stop) = (recorded.clone(), stop.clone());
         move || follow(reader, &recorded, &stop)
     });
+    let since = Instant::now();
     let written = write(shop.clone(), seed, recorded, stop).await;
+    let count = written.versions.values().map(BTreeSet::len).sum::<usize>() + written.deleted.len();
+    println!("{count} writes in {:?}", since.elapsed());
     following.join().unwrap();
     let (place, daemons) = daemons.await.unwrap();
     tokio::task::spawn_blocking(move || {
