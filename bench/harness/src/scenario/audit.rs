@@ -80,7 +80,7 @@ fn write(log: &Path, is_over: Receiver<()>) -> Result<usize, Error> {
     let mut file = File::create(log).map_err(Error::io(log))?;
     let (begin, mut written) = (Instant::now(), 0);
     while is_over.recv_timeout(OFTEN) == Err(RecvTimeoutError::Timeout) {
-        let due = (begin.elapsed().as_secs_f64() * EVENTS as f64) as usize;
+        let due = usize::try_from(begin.elapsed().as_millis()).unwrap_or(usize::MAX) * EVENTS / 1_000;
         let lines: String = (written..due).map(|number| format!("{}\n", event(number))).collect();
         file.write_all(lines.as_bytes()).map_err(Error::io(log))?;
         written = due;
