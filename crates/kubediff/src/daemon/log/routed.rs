@@ -1,6 +1,6 @@
 //! The history as all sinks read it: each record is read, masked, routed and written out once for all of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -41,6 +41,8 @@ pub(in crate::daemon) struct Routed {
     decided: watch::Receiver<u64>,
     /// The sinks that take records in another shape than the usual one.
     shapes: BTreeMap<String, Shape>,
+    /// The sinks that are copies of the log, for programs.
+    streams: BTreeSet<String>,
 }
 
 struct Reading {
@@ -112,13 +114,20 @@ impl Routed {
             _ => Shape::Record,
         };
         let shapes = config.sinks.iter().map(|(name, sink)| (name.clone(), shape(sink))).collect();
+        let is_stream = |sink: &Sink| match sink {
+            Sink::JetStream(_) => true,
+            Sink::Webhook(webhook) => matches!(webhook.format, Format::Otlp | Format::CloudEvents),
+            Sink::Slack(_) | Sink::File(_) | Sink::Stdout(_) => false,
+        };
+        let streams = config.sinks.iter().filter(|(_, sink)| is_stream(sink));
+        let streams = streams.map(|(name, _)| name.clone()).collect();
         let mut reader = history.lock().reader()?;
         // A value may have become known since it was recorded.
         reader.mask(Arc::new(secrets.clone()));
         let ids = reader.ids()?;
         let (newest, decided) = (history.told(), history.decided());
         let reading = Mutex::new(Reading { reader, last: None });
-        Ok(Self { shapes, history, reading, routes, secrets, ids, newest, decided })
+        Ok(Self { shapes, streams, history, reading, routes, secrets, ids, newest, decided })
     }
 
     pub(super) fn ids(&self) -> Ids {
@@ -316,9 +325,12 @@ impl Routed {
         let summary = format!("{what} was not watched from {from:.0} to {to:.0}: {}", gap.reason);
         let event = Event { kind: "io.kubediff.gap".into(), about: what.into(), place: None };
         let texts = |body: &Value| Texts::of(event.clone(), &format!("gap {what}"), summary.clone(), body);
-        // The first start in a large cluster makes such a gap of each resource whose list takes long. Nobody has missed a message.
-        let record = (gap.reason != notes::NEVER_BEFORE).then(|| texts(&body));
-        self.told(gap.number, to, resource, record, texts(&event::gap(gap)))
+        let mut parcels = self.told(gap.number, to, resource, [texts(&body), texts(&event::gap(gap))]);
+        // The first start in a large cluster makes such a gap of each resource whose list takes long. Nobody has missed a message then.
+        if gap.reason == notes::NEVER_BEFORE {
+            parcels.retain(|(sink, _)| self.streams.contains(sink));
+        }
+        parcels
     }
 
     fn scrubbed(&self, scrubbed: &Scrubbed) -> Vec<(String, Parcelled)> {
@@ -332,22 +344,21 @@ impl Routed {
         let event =
             Event { kind: "io.kubediff.scrubbed".into(), about: format!("{from}-{to}").into(), place: None };
         let texts = |body: &Value| Texts::of(event.clone(), "scrubbed", summary.clone(), body);
-        self.told(*number, *at, None, Some(texts(&body)), texts(&event::scrubbed(scrubbed)))
+        self.told(*number, *at, None, [texts(&body), texts(&event::scrubbed(scrubbed))])
     }
 
-    /// For the sinks that could have got a change of the resource, or of everything: the record, if there is one, and its event. Gaps and
-    /// scrubs are in order among each other.
+    /// For the sinks that could have got a change of the resource, or of everything: the record, and its event. Gaps and scrubs are in
+    /// order among each other.
     fn told(
         &self,
         number: Number,
         time: Timestamp,
         resource: Option<&str>,
-        record: Option<Texts>,
-        event: Texts,
+        [record, event]: [Texts; 2],
     ) -> Vec<(String, Parcelled)> {
         let told = |sink: &str| {
             let texts = match self.shape(sink) {
-                Shape::Record => record.clone()?,
+                Shape::Record => record.clone(),
                 Shape::Event => event.clone(),
                 Shape::Envelope { .. } => return None,
             };

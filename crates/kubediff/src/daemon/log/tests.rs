@@ -195,6 +195,29 @@ fn k10_a_folded_route_tells_milestones_of_stories_and_alone_what_belongs_to_none
 }
 
 #[test]
+fn the_gap_of_what_was_never_watched_goes_to_streams_alone() {
+    let config = "history: {path: history.db}\n\
+        sinks:\n\
+        \x20 slack: {slack: {webhook: 'http://localhost/slack'}}\n\
+        \x20 hook: {webhook: {url: 'http://localhost/hook'}}\n\
+        \x20 file: {file: {path: a}}\n\
+        \x20 events: {webhook: {url: 'http://localhost/events', format: cloudevents}}\n\
+        \x20 otel: {webhook: {url: 'http://localhost/v1/logs', format: otlp}}\n\
+        \x20 stream: {jetstream: {servers: ['nats://localhost']}}\n";
+    let world = World::new(&["a"]);
+    let mut batch = Batch::default();
+    let time = "2026-11-26T12:00:00Z".parse().unwrap();
+    batch.gap(time, time, Some("pods"), crate::history::notes::NEVER_BEFORE);
+    batch.gap(time, time, Some("pods"), "the watch was lost");
+    let number = world.history.lock().commit(&batch).unwrap();
+    world.history.grown(number);
+    let logs = world.logs(["slack", "hook", "file", "events", "otel", "stream"], config);
+    let found = logs.map(|log| numbers(&log.page(0, 50, usize::MAX).unwrap()));
+    let (people, stream) = (vec![1, 3], vec![1, 2, 3]);
+    assert_eq!(found, [&people, &people, &people, &stream, &stream, &stream].map(Vec::clone));
+}
+
+#[test]
 fn a_receiver_of_opentelemetry_gets_events_of_changes_stories_gaps_and_scrubs() {
     let config = "history: {path: history.db}\n\
         sinks: {otel: {webhook: {url: 'http://localhost/v1/logs', format: otlp}}}\n\
