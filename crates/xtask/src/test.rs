@@ -87,7 +87,7 @@ fn k9s(tree: &Tree) -> Result<(), Error> {
     let program = ::control_plane::tool("github.com/derailed/k9s", "v0.50.6")?;
     let mut command = process::cargo(tree.root());
     command.env("KUBEDIFF_K9S", program).args(["test", "--package", "kubectl-changes", "--test", "watch"]);
-    process::run(command.args(["--", "--exact", "past::k9s::k9s_shows_the_pods_of_then"]))
+    process::run(command.args(["--", "--exact", "past::terminal::a_terminal_shows_the_pods_of_then"]))
 }
 
 fn conformance(tree: &Tree, release: Release) -> Result<(), Error> {

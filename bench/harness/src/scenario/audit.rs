@@ -27,21 +27,19 @@ const EVENTS: usize = 1_000;
 const OFTEN: Duration = Duration::from_millis(50);
 /// Before, without events and with them, each for so many times `--seconds`.
 const SECONDS: f64 = 8.0;
-/// Objects for one of `--objects`.
-const OBJECTS: usize = 1;
-/// Events name as many objects of a kind.
+/// The objects of a kind that events name.
 const NAMES: usize = 100;
 
 pub(super) fn run(bench: &mut Bench<'_>) -> Result<(), Error> {
     let kubediff = bench.kubediff()?;
     let mut server = bench.embedded()?;
-    let resources = server.mix(bench.options.objects * OBJECTS)?;
+    let resources = server.mix(bench.options.objects)?;
     let seconds = bench.options.seconds * SECONDS;
     let wanted = Wanted { seconds, resources, place: Place::file(), audit: Some(LOG) };
     let folder = bench.scratch.join(NAME);
     let mut daemon = Daemon::start(&kubediff, &server, &folder, &wanted)?;
     let log = daemon.folder().join(LOG);
-    // What a history does in its beginning, as the training of dictionaries, is not compared.
+    // A new history trains its dictionaries: that CPU must be in neither figure.
     server.churn(seconds, CHANGES)?;
     let meter = daemon.meter();
     let before = meter.cpu()?;

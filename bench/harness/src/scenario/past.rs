@@ -133,7 +133,7 @@ impl Drop for Served {
     }
 }
 
-/// What kubectl printed, and after how many seconds.
+/// The output of kubectl, and the seconds until its first part and until its end.
 struct Answer {
     first: f64,
     all: f64,

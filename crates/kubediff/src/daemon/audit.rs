@@ -173,13 +173,13 @@ impl Naming {
         // Taken before reading: whatever has this number or a smaller one is found.
         let newest = Number(*history.newest().borrow());
         let mut reader = self.reader.take().map_or_else(|| history.lock().reader(), Ok)?;
-        // What was recorded a moment before the start may have its events still to come.
-        let mut through = match self.through {
+        let through = match &mut self.through {
             Some(through) => through,
-            None => Number(reader.first_since(now - KEPT)?.0.saturating_sub(1)),
+            // Events of the last minute's records may come after the start.
+            none => none.insert(Number(reader.first_since(now - KEPT)?.0.saturating_sub(1))),
         };
         loop {
-            let page = Page::oldest(PAGE).after(through).until(newest);
+            let page = Page::oldest(PAGE).after(*through).until(newest);
             let found = reader.records(&Filter { in_words: true, ..Filter::default() }, &page)?;
             for record in found.records {
                 let number = record.number();
@@ -190,38 +190,41 @@ impl Naming {
                     self.join.change(seen(*change, &mut reader)?, now);
                     self.unnamed.push_back((number, at));
                 }
-                through = number;
-                self.through = Some(number);
+                *through = number;
             }
             if !found.more {
                 break;
             }
         }
-        through = through.max(newest);
-        self.through = Some(through);
+        *through = newest.max(*through);
         let mut known = Known { reader: &mut reader, failed: None };
-        self.decided.extend(self.join.decide(now, &mut known));
+        let decided = self.join.decide(now, &mut known);
         if let Some(error) = known.failed {
+            // A failed question may have led to the wrong user: these changes stay without one.
             return Err(error);
         }
+        self.decided.extend(decided);
         self.counts.passed_over = self.join.passed_over();
-        if !self.decided.is_empty() {
-            let users: Vec<_> = self.decided.iter().map(|(number, user)| (*number, user.clone())).collect();
-            history.lock().attribute(&users)?;
+        let users: Vec<_> = std::mem::take(&mut self.decided).into_iter().collect();
+        if !users.is_empty()
+            && let Err(error) = history.lock().attribute(&users)
+        {
+            self.decided.extend(users);
+            return Err(error);
         }
         self.reader = Some(reader);
-        let decided = std::mem::take(&mut self.decided);
-        self.unnamed.retain(|(number, _)| !decided.contains_key(number));
+        let is_named = |number: Number| users.binary_search_by_key(&number, |(number, _)| *number).is_ok();
+        self.unnamed.retain(|(number, _)| !is_named(*number));
         while self.unnamed.front().is_some_and(|(_, at)| now.duration_since(*at) > PATIENCE) {
             self.unnamed.pop_front();
         }
         let first = self.unnamed.front().map(|(number, _)| Number(number.0 - 1));
-        history.tell(first.unwrap_or(through));
+        history.tell(first.unwrap_or(*through));
         Ok(())
     }
 }
 
-/// What a change says about its request.
+/// The traits of a change by which the join finds its request.
 fn seen(change: ChangeRecord, reader: &mut Reader) -> Result<Seen, Error> {
     let number = change.number.unwrap_or_default();
     let was_ending = change.verb == Verb::Deleted

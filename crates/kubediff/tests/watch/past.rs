@@ -2,8 +2,8 @@
 
 mod commands;
 mod equality;
-mod k9s;
 mod stores;
+mod terminal;
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};

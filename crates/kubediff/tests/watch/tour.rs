@@ -70,7 +70,7 @@ impl Incident {
         output(kubectl);
     }
 
-    /// What a command line prints.
+    /// The output of a command line.
     fn ask(&self, line: &str) -> String {
         let program = Path::new(env!("CARGO_BIN_EXE_kubediff"));
         let path = format!("{}:{}", program.parent().unwrap().display(), std::env::var("PATH").unwrap());
@@ -122,7 +122,7 @@ impl Incident {
     }
 }
 
-/// What differs from run to run, with what the page has for it.
+/// Words that differ from run to run, each with the page's own.
 struct Words(Vec<(String, &'static str)>);
 
 impl Words {

@@ -1,4 +1,4 @@
-//! k9s as a person sees it, in a terminal. `cargo xtask release-check` builds it, which takes minutes.
+//! `kubediff at TIME -- PROGRAM` as a person sees it, in a terminal: kubectl, or k9s, which `cargo xtask release-check` builds in minutes.
 
 use std::io::{Read as _, Write as _};
 use std::path::Path;
@@ -8,13 +8,14 @@ use std::time::Instant;
 
 use serde_json::json;
 
-use super::Town;
 use super::commands::{furnished, lists};
+use super::{Town, kubectl_is_missing};
 use crate::session::PATIENCE;
 use crate::viewers::send;
 
-/// The program.
+/// The program k9s; kubectl without it.
 const K9S: &str = "KUBEDIFF_K9S";
+const NAMESPACE: &str = "past-terminal";
 
 /// A program in a terminal of its own, and all that it has written there.
 struct Terminal {
@@ -77,11 +78,18 @@ impl Drop for Terminal {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn k9s_shows_the_pods_of_then() {
-    let name = "k9s_shows_the_pods_of_then";
-    let Ok(k9s) = std::env::var(K9S) else { return };
+async fn a_terminal_shows_the_pods_of_then() {
+    let name = "a_terminal_shows_the_pods_of_then";
+    if kubectl_is_missing() {
+        return;
+    }
+    // Each waits for keys, in the terminal.
+    let (client, keys) = match std::env::var(K9S) {
+        Ok(k9s) => (format!("{k9s} --namespace {NAMESPACE} --command pods"), ":quit\r"),
+        Err(_) => (format!("sh -c 'kubectl get pods --namespace {NAMESPACE}; read line'"), "\r"),
+    };
     let Some(server) = control_plane::shared_or_skip(name) else { return };
-    let mut town = Town::open(server, "past-k9s").await;
+    let mut town = Town::open(server, NAMESPACE).await;
     town.record().await;
     furnished(&town).await;
     let then = town.recorded(&lists(&town)).await.to_string();
@@ -96,13 +104,12 @@ async fn k9s_shows_the_pods_of_then() {
     for (time, there, not_there) in
         [(&*then, ["web-1", "web-2"], "web-3"), ("now", ["web-2", "web-3"], "web-1")]
     {
-        let k9s = format!("{k9s} --namespace past-k9s --command pods");
-        let line = format!("{program} at {time} --history {} -- {k9s}", history.display());
+        let line = format!("{program} at {time} --history {} -- {client}", history.display());
         let home = home.clone();
         let shown = tokio::task::spawn_blocking(move || {
             let mut terminal = Terminal::open(&line, &home);
             there.iter().for_each(|pod| terminal.until(pod));
-            terminal.type_text(":quit\r");
+            terminal.type_text(keys);
             terminal.end()
         });
         let (status, screen) = shown.await.unwrap();
