@@ -4,11 +4,11 @@
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tooling::{Error, process};
 
-use super::daemon::{Daemon, Place, Wanted};
+use super::daemon::{Daemon, LOOK, Place, Wanted};
 use super::kinds::PODS_RESOURCE;
 use crate::Bench;
 use crate::figures::{Unit, median};
@@ -25,6 +25,8 @@ const CHANGES: usize = 3;
 const TIMES: usize = 5;
 const TABLE: &[&str] = &["get", "pods", "-A"];
 const OBJECTS: &[&str] = &["get", "--raw", "/api/v1/pods"];
+/// The most that `kubediff at` may take to end.
+const END: Duration = Duration::from_secs(30);
 
 pub(super) fn run(bench: &mut Bench<'_>) -> Result<(), Error> {
     if !process::is_installed("kubectl", "help") {
@@ -129,7 +131,16 @@ impl Drop for Served {
     fn drop(&mut self) {
         // It removes its kubeconfig.
         let _ = Command::new("kill").args(["-INT", &self.child.id().to_string()]).status();
-        let _ = self.child.wait();
+        let begin = Instant::now();
+        while matches!(self.child.try_wait(), Ok(None)) {
+            if begin.elapsed() > END {
+                println!("  `kubediff at` does not end");
+                let _ = self.child.kill();
+                let _ = self.child.wait();
+                return;
+            }
+            std::thread::sleep(LOOK);
+        }
     }
 }
 
@@ -143,7 +154,12 @@ struct Answer {
 fn asked(kubeconfig: &Path, cache: &Path, line: &[&str]) -> Result<Answer, Error> {
     let begin = Instant::now();
     let mut command = Command::new("kubectl");
-    command.args(line).arg("--kubeconfig").arg(kubeconfig).arg("--cache-dir").arg(cache);
+    command
+        .args(line)
+        .args(["--request-timeout", "5m", "--kubeconfig"])
+        .arg(kubeconfig)
+        .arg("--cache-dir")
+        .arg(cache);
     let (mut child, mut said) = piped(&mut command)?;
     let failed = |error| Error::io("the output of kubectl".as_ref())(error);
     let mut text = vec![0; 1 << 20];

@@ -20,6 +20,9 @@ const SERVERS: &[&str] = &["conformance", "control-plane"];
 /// A job ends in a third of this time on two cores. One that hangs shall not take its output with it, which says where it hangs.
 const LIMIT: Duration = Duration::from_secs(25 * 60);
 
+/// The last lines of a job that failed are shown at the end of the run, too: its whole output may be far above them.
+const LAST_LINES: usize = 30;
+
 /// A test binary, or another program that tests.
 pub(super) struct Job {
     pub(super) command: Command,
@@ -37,6 +40,7 @@ pub(super) struct Ended {
     cpu: Option<Duration>,
     pub(super) passed: bool,
     pub(super) results: Vec<TestResult>,
+    last_lines: String,
 }
 
 impl Job {
@@ -84,7 +88,7 @@ impl Job {
         // In one piece: another job may end at the same time.
         println!("\n--- cargo {} ({:.1} s)\n{}", self.name, time.as_secs_f64(), output.trim());
         let results = self.binary.map(|binary| report::results(&binary, &output)).unwrap_or_default();
-        Ok(Ended { name: self.name, time, cpu, passed, results })
+        Ok(Ended { name: self.name, time, cpu, passed, results, last_lines: last_lines(&output) })
     }
 }
 
@@ -108,10 +112,15 @@ pub(super) fn run(jobs: Vec<Job>) -> Result<Vec<Ended>, Error> {
         let cpu = cpu.map_or_else(String::new, |cpu| format!("{:.1} s", cpu.as_secs_f64()));
         println!("{:>9.1} s {cpu:>11}  {name}", time.as_secs_f64());
     }
-    for Ended { name, .. } in ended.iter().filter(|ended| !ended.passed) {
-        println!("failed: cargo {name}");
+    for Ended { name, last_lines, .. } in ended.iter().filter(|ended| !ended.passed) {
+        println!("failed: cargo {name}\n{last_lines}");
     }
     Ok(ended)
+}
+
+fn last_lines(output: &str) -> String {
+    let lines: Vec<String> = output.trim_end().lines().map(|line| format!("    {line}")).collect();
+    lines[lines.len().saturating_sub(LAST_LINES)..].join("\n")
 }
 
 fn joined<T>(thread: thread::ScopedJoinHandle<'_, Result<T, Error>>) -> Result<T, Error> {
