@@ -108,6 +108,12 @@ const STORIES: &[Story] = &[
         kind: Kind::OnRealServer,
     },
     Story {
+        package: "kubectl-changes",
+        target: Target::Test("watch"),
+        test: "past::equality::the_past_equals_what_the_server_answered",
+        kind: Kind::OnRealServer,
+    },
+    Story {
         package: "informer-controller-test",
         target: Target::Test("it"),
         test: "pages::",

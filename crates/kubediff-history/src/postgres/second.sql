@@ -1,5 +1,7 @@
--- Format 2: the users whose requests made changes, as JSON. Programs of format 1 have no use for them.
+-- Format 2: the users whose requests made changes, as JSON, and the index of Events, by which retention finds the oldest. Programs of
+-- format 1 have no use for them.
 SET LOCAL search_path = kubediff;
+CREATE INDEX versions_of_events ON versions (log, number) WHERE verb > 4;
 CREATE TABLE users (LIKE namespaces INCLUDING ALL);
 CREATE TABLE authors (
     log int NOT NULL DEFAULT this_log(), number bigint, author int NOT NULL, probable bigint NOT NULL, PRIMARY KEY (log, number)

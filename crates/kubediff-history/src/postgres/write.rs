@@ -30,7 +30,8 @@ use crate::sql::times::meta;
 /// The bytes of recent versions that are kept for the deltas of the next ones, and what an object costs besides, in bytes.
 const RECENT: usize = 64 << 20;
 const RECENT_ENTRY: usize = 300;
-/// A day is counted when it has so many versions of this process, as its questions need.
+/// A day is counted when it has so many records of this log, as its questions need. A process that takes over goes on from what the day has:
+/// to count takes longer the more there is, and records wait meanwhile.
 const COUNTED: [i64; 4] = [500, 5_000, 50_000, 500_000];
 /// More callers than this do not commit at the same time.
 const CALLERS: usize = 8;
@@ -59,7 +60,7 @@ pub(crate) struct PostgresHistory {
 struct Writer {
     next: i64,
     time: Time,
-    /// The day of the next versions, in days since 1970, and how many it has of this process.
+    /// The day of the next versions, in days since 1970, and how many records it has of this log.
     day: i64,
     of_day: i64,
     packing: Packing,
@@ -263,11 +264,14 @@ impl Writer {
         let days = "SELECT coalesce(max(day - '1970-01-01'::date), 0)::bigint FROM days";
         let day = db.one::<i64>(TODAY, &[])?.max(db.one(days, &[])?);
         prepare_days(db, day)?;
+        let (next, after) = (meta(db, "next")?, meta(db, "complete_after")?);
+        let earlier = "SELECT greatest(?1, max(last)) FROM days WHERE day < '1970-01-01'::date + ?2::int";
+        let of_day = next - 1 - db.one::<i64>(earlier, values![after, day])?;
         Ok(Self {
-            next: meta(db, "next")?,
+            next,
             time: Time::after(latest),
             day,
-            of_day: 0,
+            of_day,
             packing,
             recent: Recent::new(RECENT),
             absent: HashSet::new(),

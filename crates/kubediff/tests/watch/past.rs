@@ -2,6 +2,7 @@
 
 mod commands;
 mod equality;
+mod headlamp;
 mod stores;
 mod terminal;
 

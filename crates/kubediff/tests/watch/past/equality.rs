@@ -1,6 +1,9 @@
 //! Moments of a real cluster: what the past answers equals what the server answered then.
+//!
+//! `cargo xtask soak --only equals --times 200` looks at 200 moments, with more life between them.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::process::Command;
 
 use base64::Engine as _;
@@ -16,6 +19,8 @@ use super::{Town, kubectl_is_missing, output};
 use crate::viewers::send;
 
 const MOMENTS: usize = 20;
+/// What happens between two of them, in the test command and in a soak.
+const STEPS: [Range<usize>; 2] = [3..12, 20..60];
 const TABLE: &str = "application/json;as=Table;g=meta.k8s.io;v=v1";
 const METADATA: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
@@ -228,8 +233,11 @@ async fn the_past_equals_what_the_server_answered() {
     let name = "the_past_equals_what_the_server_answered";
     // Others count the resources of the one that they share.
     let Some(server) = ControlPlane::builder().start_or_skip(name) else { return };
+    let soak = std::env::var("INFORMER_SOAK").ok().map(|times| times.parse().unwrap());
+    let (count, [short, long]) = (soak.unwrap_or(MOMENTS), STEPS);
+    let steps = if soak.is_some() { long } else { short };
     let seed = fastrand::u64(..);
-    println!("seed {seed}");
+    println!("seed {seed}, {count} moments");
     let mut town = Town::open(&server, "past-equality").await;
     let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
     town.post(path, definition("Seat")).await;
@@ -250,8 +258,8 @@ async fn the_past_equals_what_the_server_answered() {
     town.record().await;
     let mut life = Life { town: &town, random: Rng::with_seed(seed), made: BTreeMap::new() };
     let mut moments = Vec::new();
-    for at in 0..MOMENTS {
-        if at == MOMENTS / 2 {
+    for at in 0..count {
+        if at == count / 2 {
             // The columns of a custom resource are those of the time, too.
             let patch = Request::patch(format!("{path}/tickets.past.example.com"))
                 .header("content-type", "application/merge-patch+json")
@@ -259,7 +267,7 @@ async fn the_past_equals_what_the_server_answered() {
                 .unwrap();
             let _: Value = town.admin.request(patch).await.unwrap();
         }
-        for _ in 0..life.random.usize(3..12) {
+        for _ in 0..life.random.usize(steps.clone()) {
             life.step().await;
         }
         moments.push(life.look().await);
@@ -292,6 +300,6 @@ async fn the_past_equals_what_the_server_answered() {
             moment.kept.iter().rev().find(|it| it.accept == TABLE && it.path.ends_with("/tickets")).unwrap();
         table.answer["columnDefinitions"][1]["name"].clone()
     };
-    assert_eq!((columns(&moments[0]), columns(&moments[MOMENTS - 1])), (json!("Seat"), json!("Place")));
+    assert_eq!((columns(&moments[0]), columns(&moments[count - 1])), (json!("Seat"), json!("Place")));
     town.close().await;
 }
