@@ -35,11 +35,12 @@ pub(super) async fn run(shared: SharedHistory, stop: CancellationToken) {
         let (history, stopped) = (shared.clone(), stop.clone());
         let before = folding.take();
         let step = tokio::task::spawn_blocking(move || {
-            let mut folding = before.map_or_else(|| Folding::open(&history), Ok)?;
+            let folding = before.map_or_else(|| Folding::open(&history, &stopped), |it| Ok(Some(it)))?;
+            let Some(mut folding) = folding else { return Ok(None) };
             folding.fold(&history, &stopped)?;
-            Ok::<_, Error>(folding)
+            Ok::<_, Error>(Some(folding))
         });
-        let Ok(folded) = step.await else { return };
+        let Some(folded) = step.await.ok().and_then(Result::transpose) else { return };
         let wait = match folded {
             Ok(folded) => {
                 (failed, folded_at) = (None, Instant::now());
@@ -90,10 +91,11 @@ struct Folding {
 }
 
 impl Folding {
-    fn open(history: &SharedHistory) -> Result<Self, Error> {
+    /// `None` if it is to stop before it is open.
+    fn open(history: &SharedHistory, stop: &CancellationToken) -> Result<Option<Self>, Error> {
         let mut reader = history.lock().reader()?;
-        let fold = Fold::of_history(&mut reader)?;
-        Ok(Self { stored: fold.through(), fold, reader, is_far: false })
+        let fold = Fold::of_history_unless(&mut reader, &|| stop.is_cancelled())?;
+        Ok(fold.map(|fold| Self { stored: fold.through(), fold, reader, is_far: false }))
     }
 
     /// The records up to here need not wait for their stories any more.
@@ -163,8 +165,8 @@ mod tests {
     fn routes_do_not_wait_for_a_fold_that_is_far_behind() {
         let folder = tempfile::tempdir().unwrap();
         let history = history(&folder.path().join("history.db"), 1_200);
-        let mut folding = Folding::open(&history).unwrap();
         let stop = CancellationToken::new();
+        let mut folding = Folding::open(&history, &stop).unwrap().unwrap();
         stop.cancel();
         folding.fold(&history, &stop).unwrap();
         assert!(folding.is_far && folding.fold.through() < Number(1_200), "{}", folding.fold.through());
@@ -172,6 +174,19 @@ mod tests {
         folding.fold(&history, &CancellationToken::new()).unwrap();
         assert!(!folding.is_far);
         assert_eq!((folding.fold.through(), folding.fold.decided()), (Number(1_200), Number(1_200)));
+    }
+
+    #[test]
+    fn a_fold_that_is_to_stop_reads_no_more_records() {
+        let folder = tempfile::tempdir().unwrap();
+        let history = history(&folder.path().join("history.db"), 3);
+        let stop = CancellationToken::new();
+        let mut folding = Folding::open(&history, &stop).unwrap().unwrap();
+        folding.fold(&history, &stop).unwrap();
+        // What is stored has a place now, before which there are records to recall.
+        history.lock().fold(&folding.fold.changes()).unwrap();
+        stop.cancel();
+        assert!(Folding::open(&history, &stop).unwrap().is_none());
     }
 
     #[tokio::test(start_paused = true)]

@@ -38,43 +38,59 @@ impl Fold {
     ///
     /// When the history cannot be read.
     pub fn of_history(reader: &mut Reader) -> Result<Self, Error> {
+        Ok(Self::of_history_unless(reader, &|| false)?.unwrap_or_default())
+    }
+
+    /// The same; `None` if it is to stop before it has read what it needs: the records of half a minute, which may be tens of thousands.
+    ///
+    /// # Errors
+    ///
+    /// When the history cannot be read.
+    pub fn of_history_unless(reader: &mut Reader, stops: &dyn Fn() -> bool) -> Result<Option<Self>, Error> {
         let (version, through) = reader.folded()?;
         if version != VERSION {
-            return Ok(Self::default());
+            return Ok(Some(Self::default()));
         }
         let now = reached(reader, through)?;
         // Stories of a form that is not known are found again.
         let Ok(mut fold) = Self::resume(through, now, reader.open_stories()?) else {
-            return Ok(Self::default());
+            return Ok(Some(Self::default()));
         };
-        fold.remember(reader, through, now)?;
-        Ok(fold)
+        let is_whole = fold.remember(reader, through, now, stops)?;
+        Ok(is_whole.then_some(fold))
     }
 
-    /// Recalls the records before a place that belong to no story.
-    fn remember(&mut self, reader: &mut Reader, through: Number, now: Timestamp) -> Result<(), Error> {
+    /// Recalls the records before a place that belong to no story. Returns whether that was all of them.
+    fn remember(
+        &mut self,
+        reader: &mut Reader,
+        through: Number,
+        now: Timestamp,
+        stops: &dyn Fn() -> bool,
+    ) -> Result<bool, Error> {
         let from = now.checked_sub(Self::MEMORY).unwrap_or(Timestamp::MIN);
         let filter = Filter { from: Some(from), ..everything() };
         let mut page = Page::oldest(PAGE);
-        loop {
+        while !stops() {
             let found = reader.records(&filter, &page)?;
             let (Some(first), Some(last)) = (found.records.first(), found.records.last()) else {
-                return Ok(());
+                return Ok(true);
             };
             let members = reader.members(first.number()..=last.number())?;
             page = page.after(last.number());
             for record in &found.records {
                 if record.number() > through {
-                    return Ok(());
+                    return Ok(true);
                 }
                 if !members.contains_key(&record.number()) {
                     self.recall(record, reader)?;
                 }
             }
             if !found.more {
-                return Ok(());
+                return Ok(true);
             }
         }
+        Ok(false)
     }
 
     /// Takes some of the next records. Returns whether there are more.
