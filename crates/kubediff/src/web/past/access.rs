@@ -6,13 +6,15 @@ use http::StatusCode;
 use kubediff_history::{KindName, Sight};
 use serve::{Reason, Resource, ResourceRequest, Status};
 
+use super::content::Form;
 use super::status::of_problem;
 use crate::web::viewer::Viewer;
 use crate::web::wanted::Wanted;
 
 /// The resource as a history names it.
 pub(super) fn kind_name(resource: &Resource) -> KindName {
-    KindName { group: Some(resource.group.to_string()), resource: resource.plural.to_string() }
+    let group = if Form::of(resource) == Form::NewEvent { "" } else { &resource.group };
+    KindName { group: Some(group.to_owned()), resource: resource.plural.to_string() }
 }
 
 /// What a request does, in the word for its right.

@@ -6,28 +6,73 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use kubediff_history::Version;
 use serde_json::Value;
-use serve::Object;
+use serve::{Object, Resource};
 
+use super::resources::NEW_EVENTS;
 use super::view::VERSIONS;
 use crate::hide::secret::may_have_mark;
 
-/// The object of a version; `None` for a content that is no object.
-pub(super) fn object(version: &Version) -> Option<Arc<Object>> {
-    object_at(version, version.number.0 * VERSIONS)
+/// The form of the objects of a resource.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    AsRecorded,
+    /// Events in the group `events.k8s.io`, which has other names for the members of those that a history has.
+    NewEvent,
 }
 
-/// The same with another version of the past.
-pub(super) fn object_at(version: &Version, revision: u64) -> Option<Arc<Object>> {
-    let id = &version.object;
-    let namespace = id.namespace.as_deref().unwrap_or_default();
-    let read = |text: &[u8]| Object::read(namespace, &id.name, revision, text).map(Arc::new);
-    let text = version.body.bytes();
-    if !may_have_mark(text) {
-        return read(text);
+impl Form {
+    pub(super) fn of(resource: &Resource) -> Self {
+        match (&*resource.group, &*resource.plural, &resource.stored_version) {
+            (NEW_EVENTS, "events", Some(_)) => Self::NewEvent,
+            _ => Self::AsRecorded,
+        }
     }
-    let mut value = version.body.value();
-    encode_marks(&mut value, &id.gvk.group, &id.gvk.kind);
-    read(value.to_string().as_bytes())
+
+    /// The object of a version; `None` for a content that is no object.
+    pub(super) fn object(self, version: &Version) -> Option<Arc<Object>> {
+        self.object_at(version, version.number.0 * VERSIONS)
+    }
+
+    /// The same with another version of the past.
+    pub(super) fn object_at(self, version: &Version, revision: u64) -> Option<Arc<Object>> {
+        let id = &version.object;
+        let namespace = id.namespace.as_deref().unwrap_or_default();
+        let read = |text: &[u8]| Object::read(namespace, &id.name, revision, text).map(Arc::new);
+        let text = version.body.bytes();
+        if self == Self::AsRecorded && !may_have_mark(text) {
+            return read(text);
+        }
+        let mut value = version.body.value();
+        encode_marks(&mut value, &id.gvk.group, &id.gvk.kind);
+        if self == Self::NewEvent {
+            rename_members(&mut value);
+        }
+        read(value.to_string().as_bytes())
+    }
+}
+
+/// The members of an Event in the core and in `events.k8s.io` (`ConvertCoreEventToV1Event` in Kubernetes' `pkg/apis/events`).
+const RENAMED: [(&str, &str); 7] = [
+    ("involvedObject", "regarding"),
+    ("message", "note"),
+    ("reportingComponent", "reportingController"),
+    ("source", "deprecatedSource"),
+    ("firstTimestamp", "deprecatedFirstTimestamp"),
+    ("lastTimestamp", "deprecatedLastTimestamp"),
+    ("count", "deprecatedCount"),
+];
+
+fn rename_members(event: &mut Value) {
+    let Some(members) = event.as_object_mut() else { return };
+    for (from, to) in RENAMED {
+        if let Some(value) = members.remove(from) {
+            members.insert(to.to_owned(), value);
+        }
+    }
+    // Here, these two are left out where they are empty.
+    members.retain(|name, value| {
+        !matches!(name.as_str(), "reportingController" | "reportingInstance") || value != ""
+    });
 }
 
 /// Typed clients decode some texts as base64, and fail on a whole list where one is none: there, a hidden value is the base64 of its mark.

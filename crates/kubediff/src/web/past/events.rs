@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use kubediff_history::{At, ChangeRecord, Filter, KindName, Number, Page, Reader, Record, Scope, Verb};
 use serve::{Batch, Change, CollectionError, Event, Events, Status};
 
-use super::content::{object, object_at};
+use super::content::Form;
 use super::view::{VERSIONS, View, complete_from, failed};
 
 /// Records that are read at once.
@@ -20,14 +20,15 @@ const LOOK: Duration = Duration::from_millis(200);
 pub(super) struct Following {
     view: Arc<View>,
     kind: KindName,
+    form: Form,
     /// The last record that was read.
     read: Number,
     is_begun: bool,
 }
 
 impl Following {
-    pub(super) fn new(view: Arc<View>, kind: KindName, after: u64) -> Self {
-        Self { view, kind, read: Number(after / VERSIONS), is_begun: false }
+    pub(super) fn new(view: Arc<View>, kind: KindName, form: Form, after: u64) -> Self {
+        Self { view, kind, form, read: Number(after / VERSIONS), is_begun: false }
     }
 }
 
@@ -40,7 +41,7 @@ impl Events for Following {
                     // A past has no further events.
                     return std::future::pending().await;
                 }
-                let (kind, after, is_begun) = (self.kind.clone(), self.read, self.is_begun);
+                let (kind, form, after, is_begun) = (self.kind.clone(), self.form, self.read, self.is_begun);
                 let (events, read) = self
                     .view
                     .ask(move |reader| {
@@ -50,7 +51,7 @@ impl Events for Following {
                             let (after, oldest) = (after.0 * VERSIONS, oldest.0 * VERSIONS);
                             return Err(CollectionError::Failed(Status::expired(after, oldest)));
                         }
-                        read(reader, &kind, after, until)
+                        read(reader, &kind, form, after, until)
                     })
                     .await?;
                 let is_all = read <= self.read;
@@ -75,6 +76,7 @@ impl Events for Following {
 fn read(
     reader: &mut Reader,
     kind: &KindName,
+    form: Form,
     after: Number,
     until: Option<Number>,
 ) -> Result<(Vec<Event>, Number), CollectionError> {
@@ -91,8 +93,8 @@ fn read(
     let mut events = Vec::new();
     for record in &found.records {
         match record {
-            Record::Change(change) => events.extend(of_change(reader, kind, change)?),
-            Record::Event(event) => events.extend(of_version(reader, event.number, None)?),
+            Record::Change(change) => events.extend(of_change(reader, kind, form, change)?),
+            Record::Event(event) => events.extend(of_version(reader, form, event.number, None)?),
             Record::Gap(_) | Record::Scrubbed(_) => {}
         }
     }
@@ -103,6 +105,7 @@ fn read(
 fn of_change(
     reader: &mut Reader,
     kind: &KindName,
+    form: Form,
     record: &ChangeRecord,
 ) -> Result<Vec<Event>, CollectionError> {
     let number = record.number.unwrap_or_default();
@@ -119,9 +122,9 @@ fn of_change(
         let former = former.into_iter().rfind(|it| it.object.uid != id.uid && it.first < number);
         if let Some(former) = former
             && let Some(version) = reader.version(&former, &At::Before(number)).map_err(failed)?
-            && let Some(last) = object_at(&version, number.0 * VERSIONS - 1)
+            && let Some(last) = form.object_at(&version, number.0 * VERSIONS - 1)
         {
-            events.push(Event { change: Change::Deleted, object: last, previous: object(&version) });
+            events.push(Event { change: Change::Deleted, object: last, previous: form.object(&version) });
         }
     }
     let change = match record.verb {
@@ -129,24 +132,24 @@ fn of_change(
         Verb::Updated => Some(Change::Modified),
         Verb::Deleted => Some(Change::Deleted),
     };
-    events.extend(of_version(reader, number, change)?);
+    events.extend(of_version(reader, form, number, change)?);
     Ok(events)
 }
 
 /// The event of a version; without a kind, the version before says which.
 fn of_version(
     reader: &mut Reader,
+    form: Form,
     number: Number,
     change: Option<Change>,
 ) -> Result<Option<Event>, CollectionError> {
-    let Some(object) = reader.version_of(number).map_err(failed)?.as_ref().and_then(object) else {
-        return Ok(None);
-    };
+    let version = reader.version_of(number).map_err(failed)?;
+    let Some(object) = version.as_ref().and_then(|it| form.object(it)) else { return Ok(None) };
     let before = match change {
         Some(Change::Added) => None,
         _ => reader.version_before(number).map_err(failed)?,
     };
-    let previous = before.as_ref().and_then(self::object);
+    let previous = before.as_ref().and_then(|it| form.object(it));
     let change = change.unwrap_or(if previous.is_some() { Change::Modified } else { Change::Added });
     Ok(Some(Event { change, object, previous }))
 }

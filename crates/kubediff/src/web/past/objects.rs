@@ -10,7 +10,7 @@ use kubediff_history::{Keys, KindName, Moment, Number, Reader, Scope};
 use serve::{Collection, CollectionError, Events, Listing, Object, Objects, Range, Resource, Status};
 
 use super::access::kind_name;
-use super::content::object;
+use super::content::Form;
 use super::events::Following;
 use super::keys::Of;
 use super::view::{VERSIONS, View, complete_from, failed};
@@ -25,11 +25,12 @@ const FIRST: usize = 16;
 pub(super) struct Recorded {
     view: Arc<View>,
     kind: KindName,
+    form: Form,
 }
 
 impl Recorded {
     pub(super) fn new(view: Arc<View>, resource: &Resource) -> Self {
-        Self { view, kind: kind_name(resource) }
+        Self { view, kind: kind_name(resource), form: Form::of(resource) }
     }
 
     /// The moment of a version; that of the request without one.
@@ -85,11 +86,12 @@ impl Collection for Recorded {
                 name: Some(name.to_owned()),
                 ..Scope::default()
             };
+            let form = self.form;
             self.view
                 .ask(move |reader| {
                     let keys = reader.keys(&scope, at).map_err(failed)?;
                     let found = reader.states(keys.present(), keys.within(None)).map_err(failed)?;
-                    Ok(found.last().and_then(object))
+                    Ok(found.last().and_then(|it| form.object(it)))
                 })
                 .await
         }
@@ -109,20 +111,28 @@ impl Collection for Recorded {
                 places.start = places.start.max(keys.after(namespace, name));
             }
             let count = places.len();
-            let objects = Box::new(Reading { view: self.view.clone(), at, keys, places, batch: FIRST });
+            let objects = Box::new(Reading {
+                view: self.view.clone(),
+                form: self.form,
+                at,
+                keys,
+                places,
+                batch: FIRST,
+            });
             Ok(Listing { revision: at.number.0 * VERSIONS, count, objects })
         }
         .boxed()
     }
 
     fn events(&self, after: u64) -> Result<Box<dyn Events>, CollectionError> {
-        Ok(Box::new(Following::new(self.view.clone(), self.kind.clone(), after)))
+        Ok(Box::new(Following::new(self.view.clone(), self.kind.clone(), self.form, after)))
     }
 }
 
 /// Objects that are read batch by batch.
 struct Reading {
     view: Arc<View>,
+    form: Form,
     at: Moment,
     keys: Arc<Keys>,
     /// Those that are not read yet.
@@ -135,8 +145,9 @@ impl Objects for Reading {
         async move {
             while !self.places.is_empty() {
                 let end = self.places.end.min(self.places.start + self.batch);
-                let (keys, some, at) = (self.keys.clone(), self.places.start..end, self.at);
-                let found = self.view.ask(move |reader| batch(reader, &keys, some, at)).await?;
+                let (keys, form) = (self.keys.clone(), self.form);
+                let (some, at) = (self.places.start..end, self.at);
+                let found = self.view.ask(move |reader| batch(reader, &keys, form, some, at)).await?;
                 self.places.start = end;
                 let bytes: usize = found.iter().map(|object| object.body.len()).sum();
                 let size = bytes / found.len().max(1) + 1;
@@ -155,6 +166,7 @@ impl Objects for Reading {
 fn batch(
     reader: &mut Reader,
     keys: &Keys,
+    form: Form,
     some: Places<usize>,
     at: Moment,
 ) -> Result<Vec<Arc<Object>>, CollectionError> {
@@ -164,5 +176,5 @@ fn batch(
     if found.len() < wanted && complete_from(reader)? > at.number {
         return Err(CollectionError::Expired { oldest: complete_from(reader)?.0 * VERSIONS });
     }
-    Ok(found.iter().filter_map(object).collect())
+    Ok(found.iter().filter_map(|it| form.object(it)).collect())
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use kube_table::{Subresource, builtin};
+use kube_table::{SelectableField, Subresource, builtin};
 use kubediff_history::{Filter, Gvk, KindName, Moment, Number, Page, Reader, Scope};
 use serde_json::Value;
 use serve::{Resource, Resources};
@@ -13,6 +13,8 @@ use crate::web::problem::Problem;
 
 /// Times whose resources are remembered.
 const MOST: usize = 8;
+/// The group of Events besides the core.
+pub(super) const NEW_EVENTS: &str = "events.k8s.io";
 /// Definitions that are read at once. Each may have a schema of a megabyte.
 const BATCH: usize = 16;
 
@@ -123,6 +125,11 @@ fn read(reader: &mut Reader, at: Moment, recorded: &Recorded) -> Result<Resource
             found.push(restricted(&resource, gvks));
         }
     }
+    if let Some(events) = found.iter().find(|it| key(it) == (String::new(), "events".to_owned())) {
+        let events = new_events(events);
+        done.insert(key(&events));
+        found.push(events);
+    }
     let mut defined = Vec::new();
     each_definition(reader, at, |definition| defined.extend(Resource::defined_by(&definition)))?;
     let has_definitions = recorded.keys().any(|(_, plural)| plural == "customresourcedefinitions");
@@ -149,6 +156,26 @@ fn read(reader: &mut Reader, at: Moment, recorded: &Recorded) -> Result<Resource
 
 fn resource_of(reader: &mut Reader, gvk: &Gvk, plural: &str, at: Moment) -> Result<Arc<Resource>, Problem> {
     Ok(resource(reader, gvk, plural, Some(at.time))?)
+}
+
+/// Events in their second group, from those of the core: API servers have one collection of both.
+fn new_events(events: &Resource) -> Resource {
+    let renamed = |field: &SelectableField| -> Option<SelectableField> {
+        let label = match field.label.strip_prefix("involvedObject.") {
+            Some(rest) => format!("regarding.{rest}"),
+            None if &*field.label == "reportingComponent" => "reportingController".to_owned(),
+            None if &*field.label == "source" => return None,
+            None => field.label.to_string(),
+        };
+        let pointer = format!("/{}", label.replace('.', "/"));
+        Some(SelectableField { label: label.into(), pointer: pointer.into(), missing: field.missing.clone() })
+    };
+    Resource {
+        group: NEW_EVENTS.into(),
+        stored_version: Some(events.version.clone()),
+        selectable: events.selectable.iter().filter_map(renamed).collect(),
+        ..events.clone()
+    }
 }
 
 /// The resource as it can be read: in the version in which it was recorded.

@@ -12,6 +12,7 @@ use kube_client::api::{Api, DynamicObject, ListParams, WatchParams};
 use kube_client::core::{ApiResource, GroupVersionKind};
 use serde_json::{Value, json};
 
+use super::equality::{METADATA, ask, leveled};
 use super::{Town, kubectl_is_missing, output};
 
 /// A line of kubectl, and what it prints; `!` before a line that is refused.
@@ -39,7 +40,8 @@ const LINES: &[(&str, &[&str])] = &[
     ("describe secret db -n past-commands", &["password:"]),
     ("describe svc web -n past-commands", &["Port:", "80/TCP"]),
     ("describe ns past-commands", &["Active"]),
-    ("api-resources", &["configmaps", "deployments", "deploy"]),
+    ("get events.v1.events.k8s.io -n past-commands", &["LAST SEEN", "pod/web-1", "assigned to a node"]),
+    ("api-resources", &["configmaps", "deployments", "deploy", "events.k8s.io/v1"]),
     ("api-versions", &["apps/v1", "v1"]),
     ("version", &["Server Version"]),
     ("explain configmaps", &["KIND:", "ConfigMap"]),
@@ -129,6 +131,16 @@ async fn kubectl_reads_the_past_and_is_refused_in_words() {
     let now = json!({"gracePeriodSeconds": 0});
     crate::viewers::send(&town.admin, "DELETE", &pod, now).await;
     town.recorded(&lists(&town)).await;
+    // Events are in two groups, with other names for their members.
+    let past = town.server_of(&time);
+    let client = past.client().await;
+    for query in ["", "?fieldSelector=regarding.name%3Dweb-1", "?fieldSelector=regarding.name%3Dweb-2"] {
+        let path = format!("/apis/events.k8s.io/v1/namespaces/{}/events{query}", town.namespace);
+        for accept in ["application/json", METADATA] {
+            let expected = leveled(ask(&town.admin, &path, accept).await, &path);
+            assert_eq!(leveled(ask(&client, &path, accept).await, &path), expected, "{path} {accept}");
+        }
+    }
     let mut wrong = Vec::new();
     for (line, expected) in LINES {
         let (line, is_refused) = line.strip_prefix('!').map_or((*line, false), |line| (line, true));

@@ -22,7 +22,7 @@ const MOMENTS: usize = 20;
 /// What happens between two of them, in the test command and in a soak.
 const STEPS: [Range<usize>; 2] = [3..12, 20..60];
 const TABLE: &str = "application/json;as=Table;g=meta.k8s.io;v=v1";
-const METADATA: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+pub(super) const METADATA: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
 fn definition(column: &str) -> Value {
     json!({
@@ -56,13 +56,13 @@ struct Moment {
     printed: BTreeMap<String, String>,
 }
 
-async fn ask(client: &Client, path: &str, accept: &str) -> Value {
+pub(super) async fn ask(client: &Client, path: &str, accept: &str) -> Value {
     let request = Request::get(path).header("accept", accept).body(Vec::new()).unwrap();
     client.request(request).await.unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
 /// Without versions and the descriptions of columns, and of Secrets with the lengths of values and without labels, which are hidden.
-fn leveled(mut answer: Value, path: &str) -> Value {
+pub(super) fn leveled(mut answer: Value, path: &str) -> Value {
     fn level(value: &mut Value, without: &[&str]) {
         match value {
             Value::Array(list) => list.iter_mut().for_each(|it| level(it, without)),
