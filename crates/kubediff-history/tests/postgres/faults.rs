@@ -35,7 +35,7 @@ fn tables_of_format_1_are_migrated_when_somebody_asks_for_it() {
     history.commit(&batch(1..=3)).unwrap();
     drop(history);
     server
-        .sql(&name, "DROP TABLE kubediff.users, kubediff.authors; UPDATE kubediff.format SET version = 1")
+        .sql(&name, "DROP TABLE kubediff.users, kubediff.authors; DROP INDEX kubediff.versions_of_events; UPDATE kubediff.format SET version = 1")
         .unwrap();
     let refused = History::at(&place, &cluster(), &settings("a")).unwrap_err();
     assert!(matches!(refused, Error::Older { found: 1, .. }), "{refused}");
@@ -47,6 +47,25 @@ fn tables_of_format_1_are_migrated_when_somebody_asks_for_it() {
     history.attribute(&[(Number(2), jane.clone())]).unwrap();
     let version = history.reader().unwrap().version_of(Number(2)).unwrap().unwrap();
     assert_eq!(version.change.unwrap().user, Some(jane));
+}
+
+#[test]
+fn a_day_is_counted_once_for_all_that_write_it() {
+    let server = Server::start(Durability::None).unwrap();
+    let name = database(&server);
+    let place = address(&server.address(&name));
+    // A day is counted at 500 records.
+    for first in [1, 601] {
+        let mut history = History::at(&place, &cluster(), &settings("a")).unwrap();
+        history.commit(&batch(first..=first + 599)).unwrap();
+    }
+    // Each connection tells its counts at its end.
+    let others = "SELECT count(*) FROM pg_stat_activity WHERE usename = current_user AND datname = current_database() AND pid <> pg_backend_pid()";
+    while server.sql(&name, others).unwrap() != "0" {
+        std::thread::yield_now();
+    }
+    let counted = "SELECT max(analyze_count) FROM pg_stat_user_tables WHERE relname ~ '^versions_[0-9]'";
+    assert_eq!(server.sql(&name, counted).unwrap(), "1");
 }
 
 pub(crate) fn settings(holder: &str) -> Settings {
