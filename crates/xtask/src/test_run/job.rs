@@ -19,6 +19,9 @@ const SERVERS: &[&str] = &["conformance", "control-plane"];
 
 /// A job ends in a third of this time on two cores. One that hangs shall not take its output with it, which says where it hangs.
 const LIMIT: Duration = Duration::from_secs(25 * 60);
+/// The check of the benchmarks is many programs one after the other, some of which are Go and are built first: 8 minutes on two cores, and
+/// three times that beside tests on a slow machine.
+const BENCHMARKS: Duration = Duration::from_secs(40 * 60);
 
 /// The last lines of a job that failed are shown at the end of the run, too: its whole output may be far above them.
 const LAST_LINES: usize = 30;
@@ -31,6 +34,7 @@ pub(super) struct Job {
     /// `None` for programs whose tests have no names of clauses.
     binary: Option<Binary>,
     has_server: bool,
+    limit: Duration,
 }
 
 /// The end of a job.
@@ -64,26 +68,35 @@ impl Job {
             name,
             binary: Some(Binary { package: package.name.clone(), target }),
             has_server,
+            limit: LIMIT,
         })
     }
 
     pub(super) fn doctests(tree: &Tree) -> Self {
         let mut command = process::cargo(tree.root());
         command.args(["test", "--quiet", "--workspace", "--doc", "--no-fail-fast"]);
-        Self { command, name: "test --workspace --doc".to_owned(), binary: None, has_server: false }
+        Self {
+            command,
+            name: "test --workspace --doc".to_owned(),
+            binary: None,
+            has_server: false,
+            limit: LIMIT,
+        }
     }
 
     pub(super) fn loom(command: Command) -> Self {
-        Self { command, name: "xtask loom".to_owned(), binary: None, has_server: false }
+        Self { command, name: "xtask loom".to_owned(), binary: None, has_server: false, limit: LIMIT }
     }
 
     pub(super) fn benchmarks(command: Command) -> Self {
-        Self { command, name: "xtask bench --debug".to_owned(), binary: None, has_server: true }
+        let name = "xtask bench --debug".to_owned();
+        Self { command, name, binary: None, has_server: true, limit: BENCHMARKS }
     }
 
     fn run(mut self) -> Result<Ended, Error> {
         let begin = Instant::now();
-        let process::Ended { success: passed, output, cpu } = process::capture(&mut self.command, LIMIT)?;
+        let process::Ended { success: passed, output, cpu } =
+            process::capture(&mut self.command, self.limit)?;
         let time = begin.elapsed();
         // In one piece: another job may end at the same time.
         println!("\n--- cargo {} ({:.1} s)\n{}", self.name, time.as_secs_f64(), output.trim());
@@ -136,7 +149,7 @@ mod tests {
         command.args(["-c", script]).current_dir(env!("CARGO_MANIFEST_DIR"));
         let binary = Binary { package: package.to_owned(), target: "it".to_owned() };
         let has_server = SERVERS.contains(&package);
-        Job { command, name: package.to_owned(), binary: Some(binary), has_server }
+        Job { command, name: package.to_owned(), binary: Some(binary), has_server, limit: LIMIT }
     }
 
     #[test]
