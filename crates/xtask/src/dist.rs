@@ -26,6 +26,10 @@ pub(crate) fn run(tree: &Tree, target: Option<&str>) -> Result<(), Error> {
     // The last crate decides how the code of all others is made, and has little of its own. If it were to be small, no
     // loop would be vectorised, not even in crates that are to be fast: the first list took three times the CPU.
     build.args(["--", "-Copt-level=3"]);
+    if target == FOLDED {
+        let tables = tree.root().join("crates/xtask/src/dist/tables.ld");
+        build.arg(format!("-Clink-arg=-Wl,--no-eh-frame-hdr,--script={}", tables.display()));
+    }
     set_flags(&mut build, tree.root(), target);
     process::run(&mut build)?;
     let extension = if target.contains("windows") { ".exe" } else { "" };
@@ -82,7 +86,7 @@ const FAST_ONLY: [&str; 7] = [
     "-DZSTD_EXCLUDE_BTULTRA_BLOCK_COMPRESSOR",
 ];
 
-/// The target for which Rust's own linker is used. That makes functions with the same code into one.
+/// The target for which Rust's own linker is used. That makes functions with the same code into one, and leaves out what a script names.
 const FOLDED: &str = "x86_64-unknown-linux-gnu";
 
 fn c_flags(target: &str) -> String {
