@@ -183,7 +183,7 @@ mod tests {
         let stop = CancellationToken::new();
         let mut folding = Folding::open(&history, &stop).unwrap().unwrap();
         folding.fold(&history, &stop).unwrap();
-        // What is stored has a place now, before which there are records to recall.
+        // The history has the place of this fold now, and a new fold would recall the records before it.
         history.lock().fold(&folding.fold.changes()).unwrap();
         stop.cancel();
         assert!(Folding::open(&history, &stop).unwrap().is_none());

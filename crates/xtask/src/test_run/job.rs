@@ -19,8 +19,8 @@ const SERVERS: &[&str] = &["conformance", "control-plane"];
 
 /// A job ends in a third of this time on two cores. One that hangs shall not take its output with it, which says where it hangs.
 const LIMIT: Duration = Duration::from_secs(25 * 60);
-/// The check of the benchmarks is many programs one after the other, some of which are Go and are built first: 8 minutes on two cores, and
-/// three times that beside tests on a slow machine.
+/// The check of the benchmarks runs many programs one after the other, and builds those in Go first. It takes 8 minutes on two cores; on a slow
+/// machine, beside tests, it was not at its end after 25.
 const BENCHMARKS: Duration = Duration::from_secs(40 * 60);
 
 /// The last lines of a job that failed are shown at the end of the run, too: its whole output may be far above them.
@@ -164,6 +164,14 @@ mod tests {
             ended.iter().map(|ended| (ended.results[0].name.as_str(), ended.passed)).collect();
         seen.sort_unstable();
         assert_eq!(seen, [("a", false), ("b", true), ("c", true)]);
+    }
+
+    #[test]
+    fn the_end_of_an_output_is_shown_again() {
+        let output: String = (1..=LAST_LINES + 2).map(|line| format!("line {line}\n")).collect();
+        let shown = last_lines(&output);
+        assert!(shown.starts_with("    line 3\n") && shown.ends_with("\n    line 32"), "{shown}");
+        assert_eq!(last_lines("all\n\n"), "    all");
     }
 
     #[test]

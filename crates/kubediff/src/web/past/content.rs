@@ -22,6 +22,7 @@ pub(super) enum Form {
 
 impl Form {
     pub(super) fn of(resource: &Resource) -> Self {
+        // Events that were recorded in that group have its form, and no stored version: `new_events` alone gives them one.
         match (&*resource.group, &*resource.plural, &resource.stored_version) {
             (NEW_EVENTS, "events", Some(_)) => Self::NewEvent,
             _ => Self::AsRecorded,
@@ -51,7 +52,7 @@ impl Form {
     }
 }
 
-/// The members of an Event in the core and in `events.k8s.io` (`ConvertCoreEventToV1Event` in Kubernetes' `pkg/apis/events`).
+/// The members of an Event in the core and in `events.k8s.io` (the conversion in Kubernetes' `pkg/apis/events/v1`).
 const RENAMED: [(&str, &str); 7] = [
     ("involvedObject", "regarding"),
     ("message", "note"),

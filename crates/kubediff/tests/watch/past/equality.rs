@@ -19,7 +19,7 @@ use super::{Town, kubectl_is_missing, output};
 use crate::viewers::send;
 
 const MOMENTS: usize = 20;
-/// What happens between two of them, in the test command and in a soak.
+/// The number of writes between two moments, in the test command and in a soak.
 const STEPS: [Range<usize>; 2] = [3..12, 20..60];
 const TABLE: &str = "application/json;as=Table;g=meta.k8s.io;v=v1";
 pub(super) const METADATA: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
