@@ -7,7 +7,7 @@
 //!     logs 4             that many histories are written at once
 //!     writers 100        that many daemons with 10 changes a second each: how long their commits take
 //!     questions 2000000  the newest 50 of a namespace, a path and an object among so many changes, and the bytes of each, also in a file
-//!     retention 200000   so many changes of an old day are removed: how long writers wait
+//!     retention 200000   so many changes of an old day are removed, as many as go in the time: how long writers wait
 //!
 //! How long questions about many clusters take, as the program answers them (`cargo build --release -p kubectl-changes`):
 //!
@@ -76,7 +76,9 @@ fn in_postgres(time: Duration, measure: Option<&str>, number: usize) -> Result<(
             println!("a change in PostgreSQL, tables and indexes: {} bytes", size / number as u64);
             Ok(())
         }
-        Some("retention") => retention(&location, number, |sql| Ok(server.sql(&database, sql).map(drop)?)),
+        Some("retention") => {
+            retention(&location, time, number, |sql| Ok(server.sql(&database, sql).map(drop)?))
+        }
         Some(other) => Err(format!("{other} is no measure").into()),
     }
 }
@@ -215,6 +217,7 @@ fn questions(
 #[cfg(feature = "postgres")]
 fn retention(
     place: &Location,
+    time: Duration,
     count: usize,
     sql: impl Fn(&str) -> Result<(), Box<dyn Error>>,
 ) -> Result<(), Box<dyn Error>> {
@@ -227,7 +230,7 @@ fn retention(
          UPDATE kubediff.contents SET day = day - 4; UPDATE kubediff.days SET day = day - 4; ANALYZE kubediff.versions")?;
     let mut history = history_of(place, 0)?;
     history.commit(&next_batch(&prepared, &mut written, BATCH))?;
-    let ended = AtomicBool::new(false);
+    let (ended, mut is_over) = (AtomicBool::new(false), false);
     let (steps, own, others) = std::thread::scope(|scope| -> Result<_, Box<dyn Error>> {
         let other = scope.spawn(|| -> Result<_, kubediff_history::Error> {
             let (mut history, mut written, mut took) = (history_of(place, 1)?, 0, Vec::new());
@@ -240,11 +243,11 @@ fn retention(
             Ok(took)
         });
         let kept = Retention { count: Some(BATCH as u64), ..Retention::default() };
-        let (mut steps, mut own) = (Vec::new(), Vec::new());
+        let (mut steps, mut own, started) = (Vec::new(), Vec::new(), Instant::now());
         loop {
             let plan = history.reader()?.plan(&kept, Timestamp::now())?;
             let mut more = true;
-            while more {
+            while more && started.elapsed() < time {
                 // A daemon commits between two steps.
                 let begun = Instant::now();
                 more = history.retain(&plan)?.more;
@@ -253,20 +256,24 @@ fn retention(
                 history.commit(&next_batch(&prepared, &mut written, 1))?;
                 own.push(begun.elapsed());
             }
-            if !plan.leaves_some() {
+            if !plan.leaves_some() || started.elapsed() >= time {
                 break;
             }
         }
         ended.store(true, Ordering::Relaxed);
+        is_over = started.elapsed() < time;
         Ok((steps, own, other.join().map_err(|_| "a writer panicked")??))
     })?;
     println!(
-        "{count} changes removed in {} steps, each of which the writer of the log waits for: {}",
+        "{count} changes, {} steps of removal, each of which the writer of the log waits for: {}",
         steps.len(),
         spread(steps)
     );
     println!("its commits in between: {}", spread(own));
     println!("commits of another log meanwhile: {}", spread(others));
+    if !is_over {
+        return Ok(());
+    }
     sql(
         "DO $$ BEGIN IF EXISTS (SELECT FROM kubediff.days WHERE day < current_date) THEN RAISE 'the day is there'; END IF; END $$",
     )

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 
 use crate::batch::Batch;
+use crate::document::Document;
 use crate::error::{Error, Place};
 use crate::location::Location;
 use crate::mask::Mask;
@@ -17,7 +18,7 @@ use crate::report::{Cluster, Plan, Retained, Scrub, Settings, Settled};
 use crate::sql::db::Db;
 use crate::sql::fault::Outcome;
 use crate::sql::packing::Packing;
-use crate::sql::{retain, scrub, sinks, stories, users, values};
+use crate::sql::{documents, retain, scrub, sinks, stories, users, values};
 use crate::sqlite::{FileHistory, schema};
 use crate::story::Folded;
 
@@ -187,6 +188,15 @@ impl History {
     /// When the file cannot be written.
     pub fn attribute(&mut self, users: &[(Number, User)]) -> Result<(), Error> {
         self.0.with(|db| users::attribute(db, users))
+    }
+
+    /// Stores a document of the server, which is that from the next record on. One whose edition is stored already stays as it is.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be written.
+    pub fn document(&mut self, document: &Document) -> Result<(), Error> {
+        self.0.reworking(|packing, db| documents::store(&mut packing.codec, db, document))
     }
 
     /// Removes a sink: nothing is kept for it any more.

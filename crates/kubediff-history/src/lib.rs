@@ -47,6 +47,7 @@
 mod batch;
 mod blame;
 mod body;
+mod document;
 mod error;
 mod filter;
 mod history;
@@ -70,6 +71,7 @@ mod survey;
 pub use batch::{Batch, Observation, What};
 pub use blame::{Blame, Field, FieldBlame};
 pub use body::Body;
+pub use document::Document;
 pub use error::{Error, Place};
 pub use filter::{At, Filter, KindName, Order, Page, Scope};
 pub use history::History;

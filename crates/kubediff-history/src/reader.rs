@@ -2,6 +2,7 @@
 
 #[cfg(feature = "postgres")]
 mod archive;
+mod documents;
 mod opening;
 
 pub use opening::ask_all;

@@ -7,6 +7,7 @@ pub(crate) mod codec;
 pub(crate) mod conditions;
 pub(crate) mod db;
 pub(crate) mod detail;
+pub(crate) mod documents;
 pub(crate) mod fault;
 pub(crate) mod links;
 pub(crate) mod names;

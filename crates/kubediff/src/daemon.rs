@@ -8,6 +8,7 @@ mod bearer;
 mod control;
 mod current;
 mod deliveries;
+mod documents;
 mod endpoint;
 mod folding;
 mod listener;
@@ -421,6 +422,7 @@ async fn serve(
     let scrubbing = scrubbing::run(history.clone(), file, hidden, done.clone(), follows.clone());
     let scrubbing = tokio::spawn(scrubbing);
     let folding = tokio::spawn(folding::run(history.clone(), stop.clone()));
+    let documents = tokio::spawn(documents::run(follow.client(), history.clone(), stop.clone()));
     let naming = tokio::spawn(audit::run(sources, history.clone(), stop.clone()));
     let lending = tokio::spawn(term::lend(history.clone(), follow.standing(), stop.clone()));
     let retaining = tokio::spawn(retention::run(history.clone(), config.history.limits(), stop.clone()));
@@ -461,14 +463,14 @@ async fn serve(
             // All changes seen until then are recorded all the same.
             let _ = taking.await;
             deliveries.stop().await;
-            let _ = tokio::join!(retaining, lending, scrubbing, remembering, folding, naming);
+            let _ = tokio::join!(retaining, lending, scrubbing, remembering, folding, naming, documents);
             return Err(error.into());
         }
     };
     done.cancel();
     deliveries.stop().await;
     // The file is closed when nobody has it any more.
-    let _ = tokio::join!(retaining, lending, scrubbing, remembering, folding, naming);
+    let _ = tokio::join!(retaining, lending, scrubbing, remembering, folding, naming, documents);
     let asked = next.map_or(Ended::Asked, Ended::from);
     match taken.map_err(ServeError::Ended)? {
         Ok(()) => Ok(asked),

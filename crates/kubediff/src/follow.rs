@@ -11,6 +11,7 @@ mod identity;
 mod inbox;
 mod item;
 mod missed;
+pub(crate) mod openapi;
 mod outages;
 mod pending;
 mod reach;

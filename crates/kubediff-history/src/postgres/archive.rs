@@ -41,6 +41,12 @@ const ROWS: &[(&str, &str, &str, &str)] = &[
     ("authors", "number, author, probable", "iii", "number > ?1 AND number <= ?2"),
     ("users", "id, name", "it", "id IN (SELECT author FROM authors WHERE number > ?1 AND number <= ?2)"),
     (
+        "documents",
+        "name, first, edition, length, crc, frame",
+        "titiib",
+        "first <= ?2 + 1 AND NOT EXISTS (SELECT 1 FROM documents l WHERE l.name = documents.name AND l.first > documents.first AND l.first <= ?1 + 1)",
+    ),
+    (
         "stories",
         "id, last, is_open, content",
         "iiit",

@@ -5,9 +5,9 @@ use std::ops::RangeInclusive;
 
 use super::db::{Db, Row, values};
 use super::fault::{Fault, Outcome};
-use super::states;
 use super::times::meta;
 use super::values::{id, number};
+use super::{documents, states};
 use crate::record::{Gvk, Incarnation, Number, ObjectId};
 use crate::story::{Folded, StoredStory};
 
@@ -93,7 +93,7 @@ pub(crate) fn forget(db: Db<'_>, cut: i64) -> Outcome<()> {
     db.run("DELETE FROM members WHERE number <= ?1", values![cut])?;
     db.run("DELETE FROM stories WHERE last <= ?1", values![cut])?;
     db.run("DELETE FROM authors WHERE number <= ?1", values![cut])?;
-    Ok(())
+    documents::forget(db, cut)
 }
 
 /// The object with a uid, then its controller, and so on upwards. An object of another namespace than this one is none of them: a

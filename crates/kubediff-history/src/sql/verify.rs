@@ -9,10 +9,11 @@ use serde::Deserialize;
 
 use super::codec::{Codec, Stored};
 use super::db::{Db, values};
-use super::detail;
 use super::fault::{Fault, Outcome};
 use super::noise;
 use super::read::{HEAD, VersionRow};
+use super::{detail, documents};
+use crate::record::Number;
 use crate::report::Checked;
 
 /// Versions of an object that are looked at together.
@@ -105,6 +106,10 @@ pub(crate) fn check(db: Db<'_>, codec: &mut Codec) -> Outcome<Checked> {
     check.checked.gaps = count("gaps")?.unsigned_abs();
     for object in db.all("SELECT id FROM objects", &[], |row| row.get(0))? {
         check.object(codec, object)?;
+    }
+    for name in documents::editions(db)?.keys() {
+        let read = documents::read(db, codec, name, Number(u64::MAX));
+        check.sound(read)?;
     }
     let tables = [("version_managers", check.managers), ("version_paths", check.paths)];
     for (table, wanted) in tables.into_iter().filter(|_| db.is_file()) {

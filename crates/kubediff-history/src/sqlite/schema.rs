@@ -87,11 +87,15 @@ CREATE INDEX kinds_by_family ON kinds (family);
 INSERT INTO meta VALUES ('fold_version', 0), ('folded_to', 0);
 ";
 
-// The users whose requests made changes, as JSON.
+// The users whose requests made changes, as JSON. A document is what the server says about itself, from the record `first` on.
 const FIFTH: &str = "
 CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT;
 CREATE TABLE authors (number INTEGER PRIMARY KEY, author INTEGER NOT NULL, probable INTEGER NOT NULL) STRICT;
 CREATE INDEX authors_by_user ON authors (author, number);
+CREATE TABLE documents (
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL, first INTEGER NOT NULL, edition TEXT NOT NULL, length INTEGER NOT NULL, crc INTEGER NOT NULL,
+    frame BLOB NOT NULL, UNIQUE (name, first)
+) STRICT;
 ";
 
 // A row of `versions` is one observed version, and the change that led to it unless `verb` is 0. Its content is `frame`:

@@ -39,7 +39,7 @@ fn version_one(path: &Path) {
         ALTER TABLE objects DROP COLUMN owner; ALTER TABLE objects DROP COLUMN about; ALTER TABLE objects DROP COLUMN first; ALTER TABLE objects DROP COLUMN returned;
         DROP INDEX versions_by_place; CREATE INDEX versions_by_namespace ON versions (namespace);
         DELETE FROM meta WHERE name IN ('ordered_from', 'disordered_until', 'event_bytes', 'events_after');
-        DROP TABLE users; DROP TABLE authors; DROP TABLE stories; DROP TABLE members; DROP INDEX kinds_by_family; DELETE FROM meta WHERE name IN ('fold_version', 'folded_to');
+        DROP TABLE documents; DROP TABLE users; DROP TABLE authors; DROP TABLE stories; DROP TABLE members; DROP INDEX kinds_by_family; DELETE FROM meta WHERE name IN ('fold_version', 'folded_to');
         DROP TABLE timelines; DROP TABLE prints; DROP TABLE scrubs; DELETE FROM meta WHERE name = 'log'; PRAGMA user_version = 1";
     drop(history);
     Connection::open(path).unwrap().execute_batch(former).unwrap();

@@ -71,8 +71,13 @@ fn play(server: &Server, seed: u64) {
     for _ in 0..2 {
         let mut history = open();
         play.model.reopened();
-        for _ in 0..8 {
+        for batch in 0..8 {
             history.commit(&play.batch()).unwrap();
+            if batch == 4 {
+                let edition = ends.len().to_string();
+                let content = edition.clone().into_bytes();
+                history.document(&Document { name: "version".to_owned(), edition, content }).unwrap();
+            }
         }
         ends.push(play.model.clone());
         drop(history);
@@ -168,5 +173,11 @@ fn is_as(play: &mut Play, file: &Path, whole: &mut Reader, seed: u64) {
     let (here, there) = (reader.ids().unwrap(), whole.ids().unwrap());
     let last = Number(play.model.last);
     assert_eq!(here.of(last), there.of(last), "{place}");
+    let since = reader.complete_since().unwrap().unwrap();
+    let first = reader.first_since(since).unwrap();
+    for number in first.0..=last.0 {
+        let document = |reader: &mut Reader| reader.document("version", Number(number)).unwrap().unwrap();
+        assert_eq!(document(&mut reader), document(whole), "{place}, record {number}");
+    }
     assert_eq!(reader.cluster().unwrap(), whole.cluster().unwrap());
 }

@@ -36,7 +36,7 @@ fn tables_of_format_1_are_migrated_when_somebody_asks_for_it() {
     history.commit(&batch(1..=3)).unwrap();
     drop(history);
     server
-        .sql(&name, "DROP TABLE kubediff.users, kubediff.authors; DROP INDEX kubediff.versions_of_events; UPDATE kubediff.format SET version = 1")
+        .sql(&name, "DROP TABLE kubediff.users, kubediff.authors, kubediff.documents; DROP INDEX kubediff.versions_of_events; UPDATE kubediff.format SET version = 1")
         .unwrap();
     let refused = History::at(&place, &cluster(), &settings("a")).unwrap_err();
     assert!(matches!(refused, Error::Older { found: 1, .. }), "{refused}");
@@ -48,6 +48,9 @@ fn tables_of_format_1_are_migrated_when_somebody_asks_for_it() {
     history.attribute(&[(Number(2), jane.clone())]).unwrap();
     let version = history.reader().unwrap().version_of(Number(2)).unwrap().unwrap();
     assert_eq!(version.change.unwrap().user, Some(jane));
+    let document = Document { name: "version".to_owned(), edition: "a".to_owned(), content: b"{}".to_vec() };
+    history.document(&document).unwrap();
+    assert_eq!(history.reader().unwrap().document("version", Number(3)).unwrap().unwrap(), b"{}");
 }
 
 #[test]

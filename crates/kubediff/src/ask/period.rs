@@ -137,7 +137,30 @@ pub(crate) fn events_removed(
 
 /// The objects of a scope that are not watched at a time, in sentences.
 pub(crate) fn unwatched(standing: &Standing, scope: &Scope, at: Timestamp, zone: &TimeZone) -> Vec<String> {
-    let Standing { notes, positions, is_limited, .. } = standing;
+    let Standing { notes, is_limited, .. } = standing;
+    let mut unwatched = unwatched_kinds(standing, scope, at, zone);
+    let within: Option<Within> = notes.get(WITHIN).and_then(|within| serde_json::from_str(within).ok());
+    let since: Option<Timestamp> = notes.get(LEFT_OUT).and_then(|note| note.split_once(' ')?.0.parse().ok());
+    if let Some((since, within)) = since.filter(|since| *since < at).zip(within) {
+        let has = |namespace: &String| within.has(Some(namespace));
+        let is_in = !scope.namespaces.is_empty() && scope.namespaces.iter().all(has);
+        if !(is_in && within.selectors.is_empty()) {
+            let since = date_and_time(since, zone);
+            let what = if *is_limited { "a part of the cluster".to_owned() } else { within.in_words() };
+            unwatched.push(format!("only {what} watched since {since}"));
+        }
+    }
+    unwatched
+}
+
+/// The kinds of a scope that are not watched at a time, in sentences.
+pub(crate) fn unwatched_kinds(
+    standing: &Standing,
+    scope: &Scope,
+    at: Timestamp,
+    zone: &TimeZone,
+) -> Vec<String> {
+    let Standing { notes, positions, .. } = standing;
     let mut unwatched = Vec::new();
     let kinds: Vec<String> = scope.kinds.iter().map(ToString::to_string).collect();
     for name in &kinds {
@@ -153,17 +176,6 @@ pub(crate) fn unwatched(standing: &Standing, scope: &Scope, at: Timestamp, zone:
         let names: Vec<&str> = open.iter().map(|(_, target, _)| &**target).collect();
         let (names, since) = (crate::show::summary::some(&names), date_and_time(*since, zone));
         unwatched.push(format!("{names} not watched since {since}: {cause}"));
-    }
-    let within: Option<Within> = notes.get(WITHIN).and_then(|within| serde_json::from_str(within).ok());
-    let since: Option<Timestamp> = notes.get(LEFT_OUT).and_then(|note| note.split_once(' ')?.0.parse().ok());
-    if let Some((since, within)) = since.filter(|since| *since < at).zip(within) {
-        let has = |namespace: &String| within.has(Some(namespace));
-        let is_in = !scope.namespaces.is_empty() && scope.namespaces.iter().all(has);
-        if !(is_in && within.selectors.is_empty()) {
-            let since = date_and_time(since, zone);
-            let what = if *is_limited { "a part of the cluster".to_owned() } else { within.in_words() };
-            unwatched.push(format!("only {what} watched since {since}"));
-        }
     }
     unwatched
 }

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use informer::ResourceType;
 use kube_client::Client;
-use serde::Deserialize;
 use tokio::time::{Instant, timeout};
 
+use super::openapi::{document, index};
 use crate::Schemas;
 
 /// Changes wait for a schema this long at most; then they are compared without.
@@ -29,17 +29,6 @@ pub(super) struct SchemaLoader {
     absent: BTreeSet<String>,
     /// When the index is fetched again: at once when definitions have changed.
     refresh: Option<Instant>,
-}
-
-#[derive(Deserialize)]
-struct Index {
-    paths: BTreeMap<String, Place>,
-}
-
-#[derive(Deserialize)]
-struct Place {
-    #[serde(rename = "serverRelativeURL")]
-    url: String,
 }
 
 impl SchemaLoader {
@@ -74,28 +63,22 @@ impl SchemaLoader {
     }
 
     async fn load(&mut self, name: &str, resource: &ResourceType) -> Option<()> {
+        let client = self.client.as_ref()?;
         if self.refresh.is_some() {
-            let index: Index = serde_json::from_slice(&self.get("/openapi/v3").await?).ok()?;
-            self.index = index.paths.into_iter().map(|(name, place)| (name, place.url)).collect();
+            self.index = index(client).await.ok()?;
             self.refresh = None;
         }
-        let Some(url) = self.index.get(name).filter(|url| url.starts_with("/openapi/v3/")).cloned() else {
+        let Some(url) = self.index.get(name).cloned() else {
             self.absent.insert(name.to_owned());
             self.loaded.remove(name);
             self.schemas.unload(&resource.group, &resource.version);
             return Some(());
         };
         if self.loaded.get(name) != Some(&url) {
-            let document = self.get(&url).await?;
-            self.schemas.load(&resource.group, &resource.version, &document).ok()?;
+            let document = document(client, &url).await.ok()?;
+            self.schemas.load(&resource.group, &resource.version, document.as_bytes()).ok()?;
             self.loaded.insert(name.to_owned(), url);
         }
         Some(())
-    }
-
-    async fn get(&self, path: &str) -> Option<Vec<u8>> {
-        let request = http::Request::get(path).header(http::header::ACCEPT, "application/json");
-        let text = self.client.as_ref()?.request_text(request.body(Vec::new()).ok()?).await.ok()?;
-        Some(text.into_bytes())
     }
 }

@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::request::Parts;
-use http::{HeaderName, HeaderValue, Method, Request, Response, header};
+use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 use jiff::Zoned;
 use kubediff_history::Reader;
 use serve::{
@@ -32,6 +32,7 @@ use super::address;
 use super::problem::Problem;
 use super::store::{Seen, Store};
 use super::viewer::Viewer;
+use crate::history::documents;
 use keys::KeyCache;
 use moment::When;
 use objects::Recorded;
@@ -126,7 +127,7 @@ impl Past {
                 Ok((when, at, known.at(reader, at).map_err(of_problem)?))
             })
             .await?;
-        let context = refusal::Context { cluster: &self.store.cluster, when };
+        let context = refusal::Context { cluster: self.store.cluster.clone(), when };
         if asking.parts.method == Method::POST
             && let Route::Resource(request) = &asking.route
             && review::is_one(request)
@@ -155,17 +156,31 @@ impl Past {
                     .await?;
             }
         }
-        if matches!(asking.route, Route::Version) {
-            let doubts = move |reader: &mut Reader, now: &Zoned| {
-                remarks::about_all(reader, at.time, now.time_zone()).map_err(of_problem)
+        if let Route::Resource(request) = &asking.route
+            && resources.find(&request.group, &request.version, &request.plural).is_none()
+        {
+            let asked = request.clone();
+            let watched = move |reader: &mut Reader, now: &Zoned| {
+                context.watched(reader, &asked, at.time, now.time_zone()).map_err(of_problem)?
             };
-            remarks = self.ask(seen.clone(), doubts).await?;
+            self.ask(seen.clone(), watched).await?;
+        }
+        let mut release = None;
+        if matches!(asking.route, Route::Version) {
+            let question = move |reader: &mut Reader, now: &Zoned| {
+                let release = reader.document(documents::VERSION, at.number).map_err(status::of_error)?;
+                let remarks = remarks::about_all(reader, at.time, now.time_zone()).map_err(of_problem)?;
+                Ok((release, remarks))
+            };
+            let (document, doubts) = self.ask(seen.clone(), question).await?;
+            release = document.and_then(|document| serde_json::from_slice(&document).ok());
+            remarks = doubts;
         }
         let schemas = match &asking.route {
             Route::OpenApi(path) => {
-                let group = schemas::group(path).map(str::to_owned);
+                let path = schemas::path(path).map(str::to_owned);
                 self.ask(seen.clone(), move |reader, _| {
-                    Schemas::read(reader, at, group.as_deref()).map_err(of_problem)
+                    Schemas::read(reader, at, path.as_deref()).map_err(of_problem)
                 })
                 .await?
             }
@@ -182,7 +197,10 @@ impl Past {
         };
         let mut options = ServeOptions::default();
         options.page_bytes = Some(PAGE);
-        let mut response = Serve::new(Arc::new(Shared(Arc::new(view))), options).read(asking.parts).await;
+        let mut response = match release {
+            Some(release) => Serve::document(StatusCode::OK, &release),
+            None => Serve::new(Arc::new(Shared(Arc::new(view))), options).read(asking.parts).await,
+        };
         let headers = response.headers_mut();
         headers.insert(RECORD, HeaderValue::from(at.number.0));
         for remark in remarks {
@@ -213,7 +231,7 @@ impl Catalog for Shared {
         Some(Arc::new(Recorded::new(self.0.clone(), resource)))
     }
 
-    /// The release of the built-in resources: a history does not say which one its cluster had.
+    /// The release of the built-in resources, for a history that does not say which one its cluster had.
     fn version(&self) -> ServerVersion {
         let (major, minor) = kube_table::builtin::RELEASE;
         ServerVersion { major, minor, git_version: format!("v{major}.{minor}.0+kubediff") }

@@ -114,6 +114,17 @@ impl<'a> Town<'a> {
         Timestamp::now()
     }
 
+    /// Waits until the history has the schemas of a group and version.
+    async fn documented(&self, path: &str) {
+        let name = format!("openapi/v3/{path}");
+        let known = async {
+            while !Reader::open(self.history()).unwrap().editions().unwrap().contains_key(&name) {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(60), known).await.expect("the daemon has asked for it");
+    }
+
     /// The program at a time, with a client as its command.
     fn at(&self, time: &str, command: &[&str]) -> Command {
         let mut program = Command::new(env!("CARGO_BIN_EXE_kubediff"));

@@ -2,9 +2,14 @@
 
 use http::Method;
 use http::request::Parts;
-use serve::{Reason, Route, Status};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use kubediff_history::{KindName, Reader, Scope};
+use serve::{Reason, ResourceRequest, Route, Status, builtin};
 
 use super::moment::When;
+use crate::ask::period::unwatched_kinds;
+use crate::web::problem::Problem;
 
 /// Subresources of which a history has nothing.
 const LIVE: &[(&str, &str)] = &[
@@ -16,15 +21,16 @@ const LIVE: &[(&str, &str)] = &[
 ];
 
 /// The place of a refusal.
-pub(super) struct Context<'a> {
-    pub(super) cluster: &'a str,
+#[derive(Clone)]
+pub(super) struct Context {
+    pub(super) cluster: String,
     pub(super) when: When,
 }
 
-impl Context<'_> {
+impl Context {
     /// `prod as of 2026-11-23T14:05:00Z`.
     fn words(&self) -> String {
-        let cluster = self.cluster;
+        let cluster = &self.cluster;
         match self.when {
             When::Now => format!("the recorded state of {cluster}"),
             When::At(time) => format!("{cluster} as of {time}"),
@@ -61,5 +67,28 @@ impl Context<'_> {
             false => "nothing can be changed in the past",
         };
         Err(refused(why.to_owned()))
+    }
+
+    /// Refuses a built-in resource of which the history has nothing, because nobody watched it.
+    pub(super) fn watched(
+        &self,
+        reader: &mut Reader,
+        asked: &ResourceRequest,
+        at: Timestamp,
+        zone: &TimeZone,
+    ) -> Result<Result<(), Status>, Problem> {
+        let ResourceRequest { group, plural, .. } = asked;
+        if builtin::kind(group, plural).is_none() {
+            return Ok(Ok(()));
+        }
+        let kind = KindName { group: Some(group.clone()), resource: plural.clone() };
+        let scope = Scope { kinds: vec![kind], ..Scope::default() };
+        let unwatched = unwatched_kinds(&reader.standing()?, &scope, at, zone);
+        if unwatched.is_empty() {
+            return Ok(Ok(()));
+        }
+        let text = format!("this is {}: {}", self.words(), unwatched.join("; "));
+        let name = asked.name.as_deref().unwrap_or_default();
+        Ok(Err(Status::new(Reason::Forbidden, text).about(group, plural, name)))
     }
 }

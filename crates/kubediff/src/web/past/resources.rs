@@ -9,6 +9,7 @@ use serde_json::Value;
 use serve::{Resource, Resources};
 
 use crate::ask::resource;
+use crate::model::position;
 use crate::web::problem::Problem;
 
 /// Times whose resources are remembered.
@@ -104,7 +105,7 @@ fn recorded(reader: &mut Reader) -> Result<Recorded, Problem> {
             gvks.push(gvk);
         }
     }
-    for target in reader.positions()?.keys() {
+    for target in reader.positions()?.keys().filter(|name| position::is_target(name)) {
         // One of a namespace has its name after a slash.
         let target = target.split('/').next().unwrap_or_default();
         let (plural, group) = target.split_once('.').unwrap_or((target, ""));

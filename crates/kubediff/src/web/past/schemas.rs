@@ -1,4 +1,4 @@
-//! The schemas of custom resources, as their definitions had them at a time. A history has none of built-in kinds.
+//! Schemas as they were at a time: those of custom resources by their definitions, and others as the server had them.
 
 use std::collections::HashMap;
 
@@ -6,22 +6,32 @@ use kubediff_history::{Moment, Reader};
 use serde_json::{Map, Value, json};
 
 use super::resources::each_definition;
+use crate::history::documents;
 use crate::web::problem::Problem;
 
 /// Schemas by group and version.
 #[derive(Default)]
 pub(super) struct Schemas(HashMap<(String, String), Map<String, Value>>);
 
-/// The group of a path below `/openapi/v3`.
-pub(super) fn group(path: &str) -> Option<&str> {
-    path.strip_prefix("/openapi/v3/apis/")?.split('/').next()
+/// The path of a group and version in one below `/openapi/v3`; `None` in that of the index.
+pub(super) fn path(path: &str) -> Option<&str> {
+    path.strip_prefix("/openapi/v3/").filter(|path| !path.is_empty())
 }
 
 impl Schemas {
-    /// Those of a group; none without one, as in the index.
-    pub(super) fn read(reader: &mut Reader, at: Moment, group: Option<&str>) -> Result<Self, Problem> {
+    /// Those of the group and version with this path; none without one, as in the index.
+    pub(super) fn read(reader: &mut Reader, at: Moment, path: Option<&str>) -> Result<Self, Problem> {
         let mut schemas = Self::default();
-        let Some(group) = group else { return Ok(schemas) };
+        let Some(path) = path else { return Ok(schemas) };
+        let (group, version) = match path.strip_prefix("apis/") {
+            Some(rest) => rest.split_once('/').unwrap_or((rest, "")),
+            None => ("", path.strip_prefix("api/").unwrap_or_default()),
+        };
+        if let Some(document) = reader.document(&documents::schemas(path), at.number)? {
+            // The daemon stores JSON alone.
+            let of = serde_json::from_slice(&document).unwrap_or_default();
+            schemas.0.insert((group.to_owned(), version.to_owned()), of);
+        }
         each_definition(reader, at, |definition| {
             let spec = &definition["spec"];
             if spec["group"] == group {

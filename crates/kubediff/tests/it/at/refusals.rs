@@ -1,5 +1,6 @@
 //! What the past refuses, and in which words.
 
+use kubediff_history::{Batch, History, Reader, Settings};
 use serde_json::{Value, json};
 
 use super::past::{Past, program};
@@ -99,6 +100,39 @@ fn writes_and_what_needs_something_running_are_refused_in_words() {
     for token in ["0000", ""] {
         let other = past.ask_with(token, "GET", "/api/v1/secrets", "", "");
         assert_eq!((other.status, other.json()["reason"].as_str()), (401, Some("Unauthorized")));
+    }
+}
+
+#[test]
+fn what_was_not_watched_is_refused_with_the_reason() {
+    let shop = Shop::open();
+    let cluster = Reader::open(&shop.path).unwrap().cluster().unwrap();
+    let mut history = History::open(&shop.path, &cluster, &Settings::default()).unwrap();
+    let mut batch = Batch::default();
+    batch.reached("deployments.apps", "1");
+    batch.note("left/services", "2026-03-01T14:40:00Z");
+    batch.note("open/persistentvolumes", "2026-03-01T14:30:00Z the server refuses it");
+    batch.note("within", r#"{"namespaces":["hidden"]}"#);
+    history.commit(&batch).unwrap();
+    drop(history);
+    let past = Past::open(&shop.path, "14:45");
+    for (path, code, text) in [
+        ("/apis/batch/v1/jobs", 403, "prod as of 2026-03-01T14:45:00Z: jobs.batch never watched"),
+        ("/apis/batch/v1/namespaces/shop/jobs/one", 403, "jobs.batch never watched"),
+        ("/api/v1/services", 403, "services not watched since 2026-03-01 14:40:00"),
+        (
+            "/api/v1/persistentvolumes",
+            403,
+            "persistentvolumes not watched since 2026-03-01 14:30:00: the server refuses it",
+        ),
+        // These are no resources of the server's own, or in another version than was watched.
+        ("/api/v1/widgets", 404, "could not find the requested resource"),
+        ("/apis/apps/v1beta1/deployments", 404, "could not find the requested resource"),
+        ("/apis/metrics.k8s.io/v1beta1/pods", 404, "404 page not found"),
+    ] {
+        let answer = past.ask("GET", path, "", "");
+        assert_eq!(answer.status, code, "{path}: {}", answer.text);
+        assert!(answer.text.contains(text) && !answer.text.contains("hidden"), "{path}: {}", answer.text);
     }
 }
 

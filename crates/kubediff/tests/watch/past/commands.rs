@@ -44,7 +44,8 @@ const LINES: &[(&str, &[&str])] = &[
     ("api-resources", &["configmaps", "deployments", "deploy", "events.k8s.io/v1"]),
     ("api-versions", &["apps/v1", "v1"]),
     ("version", &["Server Version"]),
-    ("explain configmaps", &["KIND:", "ConfigMap"]),
+    ("explain configmaps", &["KIND:", "ConfigMap", "ConfigMap holds configuration data", "immutable"]),
+    ("explain deployments.spec.strategy.rollingUpdate.maxSurge", &["GROUP:", "apps", "IntOrString"]),
     ("auth can-i list pods -n past-commands", &["yes"]),
     ("auth can-i --list -n past-commands", &["pods"]),
     ("rollout history deploy/web -n past-commands", &["REVISION"]),
@@ -140,6 +141,19 @@ async fn kubectl_reads_the_past_and_is_refused_in_words() {
             let expected = leveled(ask(&town.admin, &path, accept).await, &path);
             assert_eq!(leveled(ask(&client, &path, accept).await, &path), expected, "{path} {accept}");
         }
+    }
+    // What the server says about itself.
+    town.documented("apis/apps/v1").await;
+    assert_eq!(
+        ask(&client, "/version", "application/json").await,
+        ask(&town.admin, "/version", "application/json").await
+    );
+    for path in ["/openapi/v3/api/v1", "/openapi/v3/apis/apps/v1"] {
+        let mut schemas = Vec::new();
+        for client in [&client, &town.admin] {
+            schemas.push(ask(client, path, "application/json").await["components"]["schemas"].take());
+        }
+        assert!(schemas[0] == schemas[1] && schemas[0].as_object().unwrap().len() > 20, "{path}");
     }
     let mut wrong = Vec::new();
     for (line, expected) in LINES {
