@@ -5,6 +5,7 @@
 
 mod access;
 mod content;
+mod encoded;
 mod events;
 mod keys;
 mod moment;
@@ -120,13 +121,14 @@ impl Past {
         let user = viewer.name();
         // Which resources there are, and until when, everybody may know who may be here.
         let known = self.known.clone();
-        let (when, at, resources) = self
+        let (when, at, described) = self
             .ask(Seen { sight: None, user }, move |reader, now| {
                 let when = When::read(&time, now)?;
                 let at = when.moment(reader, now)?;
                 Ok((when, at, known.at(reader, at).map_err(of_problem)?))
             })
             .await?;
+        let resources = described.resources.clone();
         let context = refusal::Context { cluster: self.store.cluster.clone(), when };
         if asking.parts.method == Method::POST
             && let Route::Resource(request) = &asking.route
@@ -192,7 +194,7 @@ impl Past {
             keys: self.keys.clone(),
             at,
             is_now: when == When::Now,
-            resources,
+            known: described,
             schemas,
         };
         let mut options = ServeOptions::default();
@@ -224,7 +226,7 @@ struct Shared(Arc<View>);
 
 impl Catalog for Shared {
     fn resources(&self) -> Arc<Resources> {
-        self.0.resources.clone()
+        self.0.known.resources.clone()
     }
 
     fn collection(&self, resource: &Resource) -> Option<Arc<dyn Collection>> {

@@ -8,14 +8,17 @@ use kubediff_history::Version;
 use serde_json::Value;
 use serve::{Object, Resource};
 
+use super::encoded::Encoded;
 use super::resources::NEW_EVENTS;
 use super::view::VERSIONS;
 use crate::hide::secret::may_have_mark;
 
 /// The form of the objects of a resource.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Form {
     AsRecorded,
+    /// Custom objects, of which some fields are bytes.
+    WithBytes(Arc<Encoded>),
     /// Events in the group `events.k8s.io`, which has other names for the members of those that a history has.
     NewEvent,
 }
@@ -30,23 +33,25 @@ impl Form {
     }
 
     /// The object of a version; `None` for a content that is no object.
-    pub(super) fn object(self, version: &Version) -> Option<Arc<Object>> {
+    pub(super) fn object(&self, version: &Version) -> Option<Arc<Object>> {
         self.object_at(version, version.number.0 * VERSIONS)
     }
 
     /// The same with another version of the past.
-    pub(super) fn object_at(self, version: &Version, revision: u64) -> Option<Arc<Object>> {
+    pub(super) fn object_at(&self, version: &Version, revision: u64) -> Option<Arc<Object>> {
         let id = &version.object;
         let namespace = id.namespace.as_deref().unwrap_or_default();
         let read = |text: &[u8]| Object::read(namespace, &id.name, revision, text).map(Arc::new);
         let text = version.body.bytes();
-        if self == Self::AsRecorded && !may_have_mark(text) {
+        if *self != Self::NewEvent && !may_have_mark(text) {
             return read(text);
         }
         let mut value = version.body.value();
         encode_marks(&mut value, &id.gvk.group, &id.gvk.kind);
-        if self == Self::NewEvent {
-            rename_members(&mut value);
+        match self {
+            Self::AsRecorded => {}
+            Self::WithBytes(bytes) => bytes.encode_marks(&mut value),
+            Self::NewEvent => rename_members(&mut value),
         }
         read(value.to_string().as_bytes())
     }
@@ -108,7 +113,8 @@ fn encode_bundles(value: &mut Value) {
     }
 }
 
-fn encode(value: &mut Value) {
+/// A text that is encoded already has no mark.
+pub(super) fn encode(value: &mut Value) {
     if let Value::String(text) = value
         && may_have_mark(text.as_bytes())
     {

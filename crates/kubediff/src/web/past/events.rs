@@ -41,7 +41,8 @@ impl Events for Following {
                     // A past has no further events.
                     return std::future::pending().await;
                 }
-                let (kind, form, after, is_begun) = (self.kind.clone(), self.form, self.read, self.is_begun);
+                let (kind, form, after, is_begun) =
+                    (self.kind.clone(), self.form.clone(), self.read, self.is_begun);
                 let (events, read) = self
                     .view
                     .ask(move |reader| {
@@ -51,7 +52,7 @@ impl Events for Following {
                             let (after, oldest) = (after.0 * VERSIONS, oldest.0 * VERSIONS);
                             return Err(CollectionError::Failed(Status::expired(after, oldest)));
                         }
-                        read(reader, &kind, form, after, until)
+                        read(reader, &kind, &form, after, until)
                     })
                     .await?;
                 let is_all = read <= self.read;
@@ -76,7 +77,7 @@ impl Events for Following {
 fn read(
     reader: &mut Reader,
     kind: &KindName,
-    form: Form,
+    form: &Form,
     after: Number,
     until: Option<Number>,
 ) -> Result<(Vec<Event>, Number), CollectionError> {
@@ -105,7 +106,7 @@ fn read(
 fn of_change(
     reader: &mut Reader,
     kind: &KindName,
-    form: Form,
+    form: &Form,
     record: &ChangeRecord,
 ) -> Result<Vec<Event>, CollectionError> {
     let number = record.number.unwrap_or_default();
@@ -139,7 +140,7 @@ fn of_change(
 /// The event of a version; without a kind, the version before says which.
 fn of_version(
     reader: &mut Reader,
-    form: Form,
+    form: &Form,
     number: Number,
     change: Option<Change>,
 ) -> Result<Option<Event>, CollectionError> {

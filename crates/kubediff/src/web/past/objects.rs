@@ -30,7 +30,9 @@ pub(super) struct Recorded {
 
 impl Recorded {
     pub(super) fn new(view: Arc<View>, resource: &Resource) -> Self {
-        Self { view, kind: kind_name(resource), form: Form::of(resource) }
+        let bytes = view.known.bytes.get(&(resource.group.to_string(), resource.plural.to_string()));
+        let form = bytes.map_or_else(|| Form::of(resource), |bytes| Form::WithBytes(bytes.clone()));
+        Self { view, kind: kind_name(resource), form }
     }
 
     /// The moment of a version; that of the request without one.
@@ -86,7 +88,7 @@ impl Collection for Recorded {
                 name: Some(name.to_owned()),
                 ..Scope::default()
             };
-            let form = self.form;
+            let form = self.form.clone();
             self.view
                 .ask(move |reader| {
                     let keys = reader.keys(&scope, at).map_err(failed)?;
@@ -113,7 +115,7 @@ impl Collection for Recorded {
             let count = places.len();
             let objects = Box::new(Reading {
                 view: self.view.clone(),
-                form: self.form,
+                form: self.form.clone(),
                 at,
                 keys,
                 places,
@@ -125,7 +127,7 @@ impl Collection for Recorded {
     }
 
     fn events(&self, after: u64) -> Result<Box<dyn Events>, CollectionError> {
-        Ok(Box::new(Following::new(self.view.clone(), self.kind.clone(), self.form, after)))
+        Ok(Box::new(Following::new(self.view.clone(), self.kind.clone(), self.form.clone(), after)))
     }
 }
 
@@ -145,9 +147,9 @@ impl Objects for Reading {
         async move {
             while !self.places.is_empty() {
                 let end = self.places.end.min(self.places.start + self.batch);
-                let (keys, form) = (self.keys.clone(), self.form);
+                let (keys, form) = (self.keys.clone(), self.form.clone());
                 let (some, at) = (self.places.start..end, self.at);
-                let found = self.view.ask(move |reader| batch(reader, &keys, form, some, at)).await?;
+                let found = self.view.ask(move |reader| batch(reader, &keys, &form, some, at)).await?;
                 self.places.start = end;
                 let bytes: usize = found.iter().map(|object| object.body.len()).sum();
                 let size = bytes / found.len().max(1) + 1;
@@ -166,7 +168,7 @@ impl Objects for Reading {
 fn batch(
     reader: &mut Reader,
     keys: &Keys,
-    form: Form,
+    form: &Form,
     some: Places<usize>,
     at: Moment,
 ) -> Result<Vec<Arc<Object>>, CollectionError> {

@@ -1,6 +1,6 @@
 //! The resources of a time: those that were recorded, as discovery would have listed them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use kube_table::{SelectableField, Subresource, builtin};
@@ -8,6 +8,7 @@ use kubediff_history::{Filter, Gvk, KindName, Moment, Number, Page, Reader, Scop
 use serde_json::Value;
 use serve::{Resource, Resources};
 
+use super::encoded::Encoded;
 use crate::ask::resource;
 use crate::model::position;
 use crate::web::problem::Problem;
@@ -22,13 +23,20 @@ const BATCH: usize = 16;
 /// The resources of the times that were asked for lately.
 #[derive(Default)]
 pub(super) struct Known {
-    times: Mutex<Vec<(Of, Arc<Resources>)>>,
+    times: Mutex<Vec<(Of, Arc<Described>)>>,
     /// The versions in which the history has objects, by group and plural.
     versions: Mutex<Recorded>,
 }
 
 /// The kinds of a resource in the history, the preferred version first.
 type Recorded = BTreeMap<(String, String), Vec<Gvk>>;
+
+/// The resources of a time.
+pub(super) struct Described {
+    pub(super) resources: Arc<Resources>,
+    /// Of custom ones, the fields that are bytes.
+    pub(super) bytes: HashMap<(String, String), Arc<Encoded>>,
+}
 
 /// What resources depend on: the definitions, by how many there were and when one changed, and what was recorded.
 #[derive(PartialEq, Eq)]
@@ -65,7 +73,7 @@ pub(super) fn each_definition(
 
 impl Known {
     /// The resources of a moment.
-    pub(super) fn at(&self, reader: &mut Reader, at: Moment) -> Result<Arc<Resources>, Problem> {
+    pub(super) fn at(&self, reader: &mut Reader, at: Moment) -> Result<Arc<Described>, Problem> {
         let recorded = recorded(reader)?;
         let filter = Filter { scope: definitions(), in_words: true, ..Filter::default() };
         let last = Page::newest(1).after(Number(at.number.0 + 1));
@@ -117,7 +125,7 @@ fn recorded(reader: &mut Reader) -> Result<Recorded, Problem> {
     Ok(found)
 }
 
-fn read(reader: &mut Reader, at: Moment, recorded: &Recorded) -> Result<Resources, Problem> {
+fn read(reader: &mut Reader, at: Moment, recorded: &Recorded) -> Result<Described, Problem> {
     let key = |resource: &Resource| (resource.group.to_string(), resource.plural.to_string());
     let (mut found, mut done) = (Vec::new(), BTreeSet::new());
     for resource in builtin::resources() {
@@ -131,8 +139,17 @@ fn read(reader: &mut Reader, at: Moment, recorded: &Recorded) -> Result<Resource
         done.insert(key(&events));
         found.push(events);
     }
-    let mut defined = Vec::new();
-    each_definition(reader, at, |definition| defined.extend(Resource::defined_by(&definition)))?;
+    let (mut defined, mut bytes) = (Vec::new(), HashMap::new());
+    each_definition(reader, at, |definition| {
+        let resources = Resource::defined_by(&definition);
+        let schemas = definition["spec"]["versions"].as_array().into_iter().flatten();
+        // Versions of a definition differ little, and a field that is no text stays as it is.
+        let of = schemas.filter_map(|version| Encoded::of(&version["schema"]["openAPIV3Schema"])).last();
+        if let (Some(of), Some(resource)) = (of, resources.first()) {
+            bytes.insert(key(resource), Arc::new(of));
+        }
+        defined.extend(resources);
+    })?;
     let has_definitions = recorded.keys().any(|(_, plural)| plural == "customresourcedefinitions");
     for (of, gvks) in recorded.iter().filter(|(of, _)| !done.contains(*of)) {
         let mut served = defined.iter().filter(|resource| key(resource) == *of);
@@ -152,7 +169,7 @@ fn read(reader: &mut Reader, at: Moment, recorded: &Recorded) -> Result<Resource
             (None, _) => {}
         }
     }
-    Ok(found.into_iter().map(Arc::new).collect())
+    Ok(Described { resources: Arc::new(found.into_iter().map(Arc::new).collect()), bytes })
 }
 
 fn resource_of(reader: &mut Reader, gvk: &Gvk, plural: &str, at: Moment) -> Result<Arc<Resource>, Problem> {

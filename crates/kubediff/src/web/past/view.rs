@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use kubediff_history::{Moment, Number, Reader};
-use serve::{CollectionError, Resources};
+use serve::CollectionError;
 
 use super::keys::KeyCache;
+use super::resources::Described;
 use super::schemas::Schemas;
 use super::status::{of_error, of_problem};
 use crate::web::store::{Seen, Store};
@@ -21,7 +22,7 @@ pub(super) struct View {
     pub(super) at: Moment,
     /// Whether it follows the newest record.
     pub(super) is_now: bool,
-    pub(super) resources: Arc<Resources>,
+    pub(super) known: Arc<Described>,
     pub(super) schemas: Schemas,
 }
 

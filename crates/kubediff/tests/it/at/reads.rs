@@ -2,11 +2,14 @@
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use kubediff::Secrets;
 use serde_json::{Value, json};
 
 use super::past::Past;
 use crate::queries::shop::Shop;
+use crate::queries::world::World;
 
+const KEY: [u8; 32] = [7; 32];
 const TABLE: &str = "Accept: application/json;as=Table;g=meta.k8s.io;v=v1\r\n";
 
 fn names(list: &Value) -> Vec<String> {
@@ -97,6 +100,59 @@ fn hidden_values_are_valid_base64() {
     assert!(value.starts_with("<hmac:") && value.ends_with(" 14 bytes>"), "{value}");
     let list = past.get("/api/v1/secrets").text;
     assert!(!list.contains("aHVudGVyMmh1bnRlcjI=") && !list.contains("hunter"), "{list}");
+}
+
+/// Clients with types decode such fields, and fail on the whole list where one is no base64.
+#[test]
+fn hidden_values_are_base64_where_a_definition_has_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("history.db");
+    let mut world = World::open(&path, KEY);
+    let mut secrets = Secrets::with_key(KEY);
+    for path in ["spec.csr", "spec.note", "spec.chain[*]", "spec.keys.a.key", "spec.keys.a.id"] {
+        secrets.hide("Order.example.com".parse().unwrap(), path.parse().unwrap());
+    }
+    world.hides(secrets);
+    let bytes = json!({"type": "string", "format": "byte"});
+    let text = json!({"type": "string"});
+    let spec = json!({"type": "object", "properties": {
+        "csr": bytes, "note": text,
+        "chain": {"type": "array", "items": bytes},
+        "keys": {"type": "object", "additionalProperties": {"type": "object", "properties": {"key": bytes, "id": text}}},
+    }});
+    world.wrote(
+        "12:00:00",
+        "ann",
+        json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": "orders.example.com", "uid": "d"},
+            "spec": {
+                "group": "example.com", "scope": "Namespaced", "names": {"plural": "orders", "kind": "Order"},
+                "versions": [{"name": "v1", "served": true, "storage": true,
+                    "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}}],
+            },
+        }),
+    );
+    let order = json!({
+        "apiVersion": "example.com/v1", "kind": "Order", "metadata": {"name": "o", "namespace": "shop", "uid": "o"},
+        "spec": {"csr": "aGlkZGVuMQ==", "note": "hidden two", "chain": ["aGlkZGVuMw=="],
+            "keys": {"a": {"key": "aGlkZGVuNA==", "id": "hidden five"}}},
+    });
+    world.wrote("12:01:00", "ann", order);
+    drop(world);
+    let past = Past::open(&path, "12:02");
+    let order = past.get("/apis/example.com/v1/namespaces/shop/orders/o").json();
+    assert_eq!(past.get("/apis/example.com/v1/orders").json()["items"][0]["spec"], order["spec"]);
+    for (place, is_encoded) in
+        [("/csr", true), ("/note", false), ("/chain/0", true), ("/keys/a/key", true), ("/keys/a/id", false)]
+    {
+        let text = order["spec"].pointer(place).unwrap().as_str().unwrap();
+        let mark = match is_encoded {
+            true => String::from_utf8(BASE64_STANDARD.decode(text).unwrap()).unwrap(),
+            false => text.to_owned(),
+        };
+        assert!(mark.starts_with("<hmac:"), "{place}: {order}");
+    }
 }
 
 #[test]
