@@ -2,13 +2,11 @@
 
 use std::sync::Arc;
 
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
 use kubediff_history::Version;
 use serde_json::Value;
 use serve::{Object, Resource};
 
-use super::encoded::Encoded;
+use super::encoded::{Encoded, encode};
 use super::resources::NEW_EVENTS;
 use super::view::VERSIONS;
 use crate::hide::secret::may_have_mark;
@@ -110,14 +108,5 @@ fn encode_bundles(value: &mut Value) {
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-    }
-}
-
-/// A text that is encoded already has no mark.
-pub(super) fn encode(value: &mut Value) {
-    if let Value::String(text) = value
-        && may_have_mark(text.as_bytes())
-    {
-        *text = BASE64_STANDARD.encode(&*text);
     }
 }

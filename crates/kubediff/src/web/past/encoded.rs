@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use serde_json::Value;
 
-use super::content::encode;
+use crate::hide::secret::may_have_mark;
 
 /// Where such fields are below a field.
 #[derive(Debug, PartialEq, Eq)]
@@ -43,5 +45,14 @@ impl Encoded {
             value if self.is_one => encode(value),
             _ => {}
         }
+    }
+}
+
+/// A text that is encoded already has no mark.
+pub(super) fn encode(value: &mut Value) {
+    if let Value::String(text) = value
+        && may_have_mark(text.as_bytes())
+    {
+        *text = BASE64_STANDARD.encode(&*text);
     }
 }

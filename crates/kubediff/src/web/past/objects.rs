@@ -30,8 +30,7 @@ pub(super) struct Recorded {
 
 impl Recorded {
     pub(super) fn new(view: Arc<View>, resource: &Resource) -> Self {
-        let bytes = view.known.bytes.get(&(resource.group.to_string(), resource.plural.to_string()));
-        let form = bytes.map_or_else(|| Form::of(resource), |bytes| Form::WithBytes(bytes.clone()));
+        let form = view.known.bytes(resource).map_or_else(|| Form::of(resource), Form::WithBytes);
         Self { view, kind: kind_name(resource), form }
     }
 

@@ -35,7 +35,19 @@ type Recorded = BTreeMap<(String, String), Vec<Gvk>>;
 pub(super) struct Described {
     pub(super) resources: Arc<Resources>,
     /// Of custom ones, the fields that are bytes.
-    pub(super) bytes: HashMap<(String, String), Arc<Encoded>>,
+    bytes: HashMap<[Box<str>; 3], Arc<Encoded>>,
+}
+
+/// A resource by its group, version and plural.
+fn in_version(resource: &Resource) -> [Box<str>; 3] {
+    [resource.group.clone(), resource.version.clone(), resource.plural.clone()]
+}
+
+impl Described {
+    /// The fields of a custom resource that are bytes; `None` if there are none.
+    pub(super) fn bytes(&self, resource: &Resource) -> Option<Arc<Encoded>> {
+        self.bytes.get(&in_version(resource)).cloned()
+    }
 }
 
 /// What resources depend on: the definitions, by how many there were and when one changed, and what was recorded.
@@ -141,12 +153,14 @@ fn read(reader: &mut Reader, at: Moment, recorded: &Recorded) -> Result<Describe
     }
     let (mut defined, mut bytes) = (Vec::new(), HashMap::new());
     each_definition(reader, at, |definition| {
+        let versions = definition["spec"]["versions"].as_array().into_iter().flatten();
+        let of = |resource: &Resource| {
+            let version = versions.clone().find(|version| version["name"] == *resource.version)?;
+            Encoded::of(&version["schema"]["openAPIV3Schema"])
+        };
         let resources = Resource::defined_by(&definition);
-        let schemas = definition["spec"]["versions"].as_array().into_iter().flatten();
-        // Versions of a definition differ little, and a field that is no text stays as it is.
-        let of = schemas.filter_map(|version| Encoded::of(&version["schema"]["openAPIV3Schema"])).last();
-        if let (Some(of), Some(resource)) = (of, resources.first()) {
-            bytes.insert(key(resource), Arc::new(of));
+        for resource in &resources {
+            bytes.extend(of(resource).map(|found| (in_version(resource), Arc::new(found))));
         }
         defined.extend(resources);
     })?;
