@@ -230,8 +230,8 @@ fn retention(
          UPDATE kubediff.contents SET day = day - 4; UPDATE kubediff.days SET day = day - 4; ANALYZE kubediff.versions")?;
     let mut history = history_of(place, 0)?;
     history.commit(&next_batch(&prepared, &mut written, BATCH))?;
-    let (ended, mut is_over) = (AtomicBool::new(false), false);
-    let (steps, own, others) = std::thread::scope(|scope| -> Result<_, Box<dyn Error>> {
+    let (ended, mut is_over, mut ahead) = (AtomicBool::new(false), false, Duration::ZERO);
+    let (steps, own, versions, others) = std::thread::scope(|scope| -> Result<_, Box<dyn Error>> {
         let other = scope.spawn(|| -> Result<_, kubediff_history::Error> {
             let (mut history, mut written, mut took) = (history_of(place, 1)?, 0, Vec::new());
             while !ended.load(Ordering::Relaxed) {
@@ -243,14 +243,19 @@ fn retention(
             Ok(took)
         });
         let kept = Retention { count: Some(BATCH as u64), ..Retention::default() };
-        let (mut steps, mut own, started) = (Vec::new(), Vec::new(), Instant::now());
+        let (mut steps, mut own, mut versions, started) = (Vec::new(), Vec::new(), 0, Instant::now());
         loop {
-            let plan = history.reader()?.plan(&kept, Timestamp::now())?;
+            let mut reader = history.reader()?;
+            let mut plan = reader.plan(&kept, Timestamp::now())?;
             let mut more = true;
             while more && started.elapsed() < time {
-                // A daemon commits between two steps.
+                // A daemon commits between two steps, and meanwhile.
                 let begun = Instant::now();
-                more = history.retain(&plan)?.more;
+                reader.prepare(&mut plan)?;
+                ahead += begun.elapsed();
+                let begun = Instant::now();
+                let step = history.retain(&plan)?;
+                (more, versions) = (step.more, versions + step.versions);
                 steps.push(begun.elapsed());
                 let begun = Instant::now();
                 history.commit(&next_batch(&prepared, &mut written, 1))?;
@@ -262,11 +267,12 @@ fn retention(
         }
         ended.store(true, Ordering::Relaxed);
         is_over = started.elapsed() < time;
-        Ok((steps, own, other.join().map_err(|_| "a writer panicked")??))
+        Ok((steps, own, versions, other.join().map_err(|_| "a writer panicked")??))
     })?;
     println!(
-        "{count} changes, {} steps of removal, each of which the writer of the log waits for: {}",
+        "{versions} of {count} changes removed in {} steps, read ahead in {:.0} s; the writer of the log waits for each step: {}",
         steps.len(),
+        ahead.as_secs_f64(),
         spread(steps)
     );
     println!("its commits in between: {}", spread(own));

@@ -488,6 +488,22 @@ impl Reader {
         self.at_once(|db, _, _| retain::plan(db, retention, now))
     }
 
+    /// Reads what the next step of a plan packs again, so that the writer does not wait for it. In a database, steps are larger then. In a file,
+    /// this does nothing.
+    ///
+    /// # Errors
+    ///
+    /// When the database cannot be read, or is damaged.
+    #[cfg_attr(
+        not(feature = "postgres"),
+        expect(unused_variables, clippy::unused_self, reason = "a file has small steps")
+    )]
+    pub fn prepare(&mut self, plan: &mut Plan) -> Result<(), Error> {
+        #[cfg(feature = "postgres")]
+        self.at_once(|db, codec, _| retain::prepare(db, codec, plan))?;
+        Ok(())
+    }
+
     /// The size of the file, and of the log beside it.
     pub fn bytes(path: &Path) -> u64 {
         let files = [path.to_owned(), schema::beside(path, "-wal")];

@@ -1,7 +1,8 @@
 //! Settings and answers that are no records.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -131,6 +132,17 @@ pub struct Plan {
     pub(crate) leaves_some: bool,
     /// Age and bytes do not keep the Events up to this one.
     pub(crate) events_up_to: i64,
+    /// What was read for its next step.
+    pub(crate) ahead: Ahead,
+}
+
+/// The contents that a step of retention packs again: those of the last versions before what it keeps.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Ahead {
+    /// The step removes the records after this one, up to that one.
+    pub(crate) after: i64,
+    pub(crate) up_to: i64,
+    pub(crate) bodies: HashMap<i64, Arc<[u8]>>,
 }
 
 impl Plan {

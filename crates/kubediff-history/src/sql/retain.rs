@@ -1,8 +1,14 @@
 //! Removes old versions and records.
 
 #[cfg(feature = "postgres")]
+mod ahead;
+#[cfg(feature = "postgres")]
 mod days;
 
+#[cfg(feature = "postgres")]
+pub(crate) use ahead::prepare;
+
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -14,7 +20,7 @@ use super::packing::{Packing, ROW};
 use super::times::{Span, meta};
 use super::{read, stories, values};
 use crate::record::Number;
-use crate::report::{Lost, Plan, Retained, Retention};
+use crate::report::{Ahead, Lost, Plan, Retained, Retention};
 use jiff::{SignedDuration, Timestamp};
 
 /// Versions per step, in a file and in a database: others may write in between. In a database, each of them may be the last one of an object,
@@ -39,7 +45,8 @@ pub(crate) fn plan(db: Db<'_>, retention: &Retention, now: Timestamp) -> Outcome
     // The search for the end of a day reads what the day has.
     let most = if wanted > after || bytes.is_some() { day_after(db, after)? } else { after };
     let events_up_to = events_cut(db, retention, now)?;
-    Ok(Plan { up_to: wanted.min(most), most, bytes, for_sinks, leaves_some: wanted > most, events_up_to })
+    let (up_to, leaves_some, ahead) = (wanted.min(most), wanted > most, Ahead::default());
+    Ok(Plan { up_to, most, bytes, for_sinks, leaves_some, events_up_to, ahead })
 }
 
 /// The last Event that age and bytes do not keep, and no more than a day's: a clock that was wrong removes little.
@@ -137,26 +144,21 @@ fn day_after(db: Db<'_>, after: i64) -> Outcome<i64> {
 
 /// Takes the next step of a plan: one transaction, which leaves a history that is sound by itself.
 pub(crate) fn retain(packing: &mut Packing, db: Db<'_>, plan: &Plan) -> Outcome<Retained> {
-    let last = meta(db, "next")? - 1;
     let before = meta(db, "complete_after")?;
     let mut done = Retained { complete_after: Number(before.unsigned_abs()), ..Retained::default() };
     if plan.events_up_to > 0 && retain_events(packing, db, plan.events_up_to, &mut done)? {
         done.more = true;
         return Ok(done);
     }
-    let is_over = || plan.bytes.map_or(Ok(false), |bytes| Ok::<_, Fault>(db.used_bytes()? > bytes));
-    let goal = match before < plan.up_to {
-        true => plan.up_to,
-        false if is_over()? => plan.most.min(last),
-        false => return Ok(done),
-    };
-    let goal = goal.min(for_sinks(last, db, plan, goal)?);
-    if goal <= before {
-        return Ok(done);
-    }
+    let Some(goal) = goal(db, plan, before)? else { return Ok(done) };
     let cut = db.writing(|db| {
+        let Ahead { after, up_to, bodies } = &plan.ahead;
+        let is_ahead = *after == before && (before + 1..=goal).contains(up_to);
         let next = "SELECT number FROM versions WHERE number > ?1 AND number <= ?2 ORDER BY number LIMIT 1 OFFSET ?3";
-        let next = db.first(next, values![before, goal, step(db) - 1], |row| row.get::<i64>(0))?;
+        let next = match is_ahead {
+            true => Some(*up_to),
+            false => db.first(next, values![before, goal, step(db) - 1], |row| row.get(0))?,
+        };
         let cut = next.unwrap_or(goal);
         // The letter says nothing without its record.
         db.run("DELETE FROM dead_letters WHERE number <= ?1", values![cut])?;
@@ -166,13 +168,26 @@ pub(crate) fn retain(packing: &mut Packing, db: Db<'_>, plan: &Plan) -> Outcome<
         let sql = "SELECT object FROM versions WHERE number > ?1 AND number <= ?2
                    UNION SELECT id FROM objects WHERE ended > ?1 AND ended <= ?2";
         let objects = ids(db, sql, values![before, cut])?;
-        remove(packing, db, &objects, (before, cut), &mut done)?;
+        remove(packing, db, &objects, (before, cut), bodies, &mut done)?;
         stories::forget(db, cut)?;
         db.run("UPDATE meta SET value = ?1 WHERE name = 'complete_after'", values![cut])?;
         Ok(cut)
     })?;
     (done.complete_after, done.more) = (Number(cut.unsigned_abs()), true);
     Ok(done)
+}
+
+/// The record up to which a plan removes at present; `None` if nothing is left to be removed.
+fn goal(db: Db<'_>, plan: &Plan, before: i64) -> Outcome<Option<i64>> {
+    let last = meta(db, "next")? - 1;
+    let is_over = || plan.bytes.map_or(Ok(false), |bytes| Ok::<_, Fault>(db.used_bytes()? > bytes));
+    let goal = match before < plan.up_to {
+        true => plan.up_to,
+        false if is_over()? => plan.most.min(last),
+        false => return Ok(None),
+    };
+    let goal = goal.min(for_sinks(last, db, plan, goal)?);
+    Ok(Some(goal).filter(|goal| *goal > before))
 }
 
 fn ids(db: Db<'_>, sql: &str, of: &[Value]) -> Outcome<Vec<i64>> {
@@ -206,16 +221,18 @@ fn lose(db: Db<'_>, cut: i64) -> Outcome<Vec<Lost>> {
     Ok(lost)
 }
 
+#[cfg_attr(not(feature = "postgres"), expect(unused_variables, reason = "a file reads nothing ahead"))]
 fn remove(
     packing: &mut Packing,
     db: Db<'_>,
     objects: &[i64],
     span: (i64, i64),
+    bodies: &HashMap<i64, Arc<[u8]>>,
     done: &mut Retained,
 ) -> Outcome<()> {
     #[cfg(feature = "postgres")]
     if !db.is_file() {
-        return days::remove(packing, db, objects, span, done);
+        return days::remove(packing, db, objects, span, bodies, done);
     }
     let (_, cut) = span;
     for object in objects {

@@ -12,7 +12,7 @@ use kubediff_history::*;
 use postgres_server::{Durability, Server};
 use serde_json::json;
 
-use crate::world::{at, body, change, changed, cluster, object, observation};
+use crate::world::{MARK, Replaced, at, body, change, changed, cluster, object, observation};
 
 pub(crate) fn address(text: &str) -> Location {
     Location::parse(text).unwrap()
@@ -492,4 +492,27 @@ fn a_day_that_is_dropped_leaves_a_history_that_is_whole_by_itself() {
     let mut marked = Batch::default();
     marked.note("a", json!("b").to_string());
     history.commit(&marked).unwrap();
+}
+
+/// A content that was read ahead is not the one that is kept, where a scrub has masked it meanwhile.
+#[test]
+fn a_step_that_was_prepared_keeps_what_a_scrub_has_left() {
+    let server = Server::start(Durability::None).unwrap();
+    let location = address(&server.address(&database(&server)));
+    let mut history = History::at(&location, &cluster(), &settings("a")).unwrap();
+    history.commit(&batch(1..=40)).unwrap();
+    let mut reader = history.reader().unwrap();
+    let retention = Retention { count: Some(20), ..Retention::default() };
+    let mut plan = reader.plan(&retention, at(60)).unwrap();
+    reader.prepare(&mut plan).unwrap();
+    let masked = Replaced("VARIABLE_1");
+    let mut scrub = history.scrub_of_all();
+    while history.scrub(&mut scrub, &masked).unwrap() {}
+    let states = reader.state(&Scope::default(), Some(at(20))).unwrap();
+    assert!(states.iter().any(|it| it.body.value().to_string().contains(MARK)));
+    let step = history.retain(&plan).unwrap();
+    assert_eq!((step.complete_after, step.versions, step.rebased), (Number(20), 13, 7), "in one step");
+    assert!(reader.state(&Scope::default(), Some(at(20))).unwrap() == states, "the states are as they were");
+    assert_eq!(reader.check().unwrap().problems, [""; 0]);
+    assert!(!history.retain(&plan).unwrap().more, "what was prepared is of a step that was taken");
 }

@@ -92,13 +92,14 @@ impl Keeper {
             event_age: self.retention.event_age.filter(|_| is_due),
             ..self.retention.clone()
         };
-        let plan = reader.plan(&retention, now.min(marked))?;
+        let mut plan = reader.plan(&retention, now.min(marked))?;
         if plan.leaves_some() {
             say(
                 "the history has more than a day's records to remove: a run takes a day, and the next one follows in 10 minutes",
             );
         }
         while !self.stop.is_cancelled() {
+            reader.prepare(&mut plan)?;
             let step = self.history.lock().retain(&plan)?;
             give_way();
             for it in step.lost {

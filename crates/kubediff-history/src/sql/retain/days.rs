@@ -1,8 +1,9 @@
 //! In a database, versions go with their days. What is removed is left to them, in a few statements for many objects: each of them waits for
 //! the network.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use super::{forget_bytes, ids};
 use crate::report::Retained;
@@ -18,6 +19,7 @@ struct Old {
     kind: i64,
     is_event: bool,
     bytes: i64,
+    crc: u32,
 }
 
 /// Removes the versions of these objects after a number up to another one, but for the last one of each that exists then.
@@ -26,13 +28,14 @@ pub(super) fn remove(
     db: Db<'_>,
     objects: &[i64],
     (before, cut): (i64, i64),
+    known: &HashMap<i64, Arc<[u8]>>,
     done: &mut Retained,
 ) -> Outcome<()> {
     let list = in_list(objects);
     let gone = ids(db, &format!("SELECT id FROM objects WHERE id{list} AND ended <= ?1"), values![cut])?;
     let is_gone: BTreeSet<i64> = gone.iter().copied().collect();
     // Rows that show nothing any more may be many times as many.
-    let row = "SELECT object, number, (day - '1970-01-01'::date)::bigint, kind, verb, length(detail) + length(frame) FROM versions WHERE";
+    let row = "SELECT object, number, (day - '1970-01-01'::date)::bigint, kind, verb, length(detail) + length(frame), crc FROM versions WHERE";
     let sql = format!(
         "{row} object{list} AND day = '1970-01-01' UNION ALL {row} number > ?1 AND number <= ?2 ORDER BY number"
     );
@@ -41,7 +44,8 @@ pub(super) fn remove(
     db.each(&sql, values![before, cut], |row| {
         let object = row.get(0)?;
         let (is_event, bytes) = (row.get::<i64>(4)? > 4, row.get(5)?);
-        let found = Old { number: row.get(1)?, day: row.get(2)?, kind: row.get(3)?, is_event, bytes };
+        let (number, crc) = (row.get(1)?, row.count(6)?);
+        let found = Old { number, day: row.get(2)?, kind: row.get(3)?, is_event, bytes, crc };
         if is_gone.contains(&object) {
             old.push(found);
         } else {
@@ -55,8 +59,10 @@ pub(super) fn remove(
     db.run(first, &[integers(first_kept.keys().copied().collect()), integers(firsts)])?;
     // A version that outlives its day already is a full one.
     first_kept.retain(|_, it| it.day != 0);
-    let outlive: Vec<i64> = first_kept.values().map(|it| it.number).collect();
-    let mut bodies = packing.codec.bodies(db, &outlive)?;
+    // A scrub may have changed a content since it was read.
+    let is_known = |it: &&Old| known.get(&it.number).is_some_and(|body| crc32fast::hash(body) == it.crc);
+    let unknown: Vec<i64> = first_kept.values().filter(|it| !is_known(it)).map(|it| it.number).collect();
+    let read = packing.codec.bodies(db, &unknown)?;
 
     done.versions += old.len() as u64;
     let bytes = |of: &dyn Fn(&&Old) -> bool| old.iter().filter(of).map(|it| it.bytes + ROW as i64).sum();
@@ -68,8 +74,10 @@ pub(super) fn remove(
 
     let (mut numbers, mut dictionaries, mut frames) = (Vec::new(), Vec::new(), Vec::new());
     for Old { number, kind, .. } in first_kept.into_values() {
-        let Some((body, _)) = bodies.remove(&number) else { continue };
-        let (_, packed) = packing.full(db, kind, &body)?;
+        let Some(body) = read.get(&number).map(|(body, _)| body).or_else(|| known.get(&number)) else {
+            continue;
+        };
+        let (_, packed) = packing.full(db, kind, body)?;
         numbers.push(number);
         dictionaries.push(packed.dictionary);
         frames.push(Some(packed.frame));

@@ -84,9 +84,14 @@ async fn a_terminal_shows_the_pods_of_then() {
         return;
     }
     // Each waits for keys, in the terminal.
-    let (client, keys) = match std::env::var(K9S) {
-        Ok(k9s) => (format!("{k9s} --namespace {NAMESPACE} --command pods"), ":quit\r"),
-        Err(_) => (format!("sh -c 'kubectl get pods --namespace {NAMESPACE}; read line'"), "\r"),
+    let (client, events, keys) = match std::env::var(K9S) {
+        Ok(k9s) => (format!("{k9s} --namespace {NAMESPACE} --command pods"), ":events\r", ":quit\r"),
+        Err(_) => {
+            let line = format!(
+                "kubectl get pods --namespace {NAMESPACE}; read line; kubectl get events --namespace {NAMESPACE}"
+            );
+            (format!("sh -c '{line}; read line'"), "\r", "\r")
+        }
     };
     let Some(server) = control_plane::shared_or_skip(name) else { return };
     let mut town = Town::open(server, NAMESPACE).await;
@@ -109,6 +114,8 @@ async fn a_terminal_shows_the_pods_of_then() {
         let shown = tokio::task::spawn_blocking(move || {
             let mut terminal = Terminal::open(&line, &home);
             there.iter().for_each(|pod| terminal.until(pod));
+            terminal.type_text(events);
+            terminal.until("Scheduled");
             terminal.type_text(keys);
             terminal.end()
         });
