@@ -100,6 +100,11 @@ pub trait Events: Send {
 
     /// The newest revision up to which [`next`](Self::next) has returned everything. Bookmarks carry it.
     fn revision(&self) -> u64;
+
+    /// What time it is where the events happen, as [`Collection::now`].
+    fn now(&self) -> SystemTime {
+        SystemTime::now()
+    }
 }
 
 /// Events in order, at least one.

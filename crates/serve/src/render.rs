@@ -21,7 +21,7 @@ pub(crate) struct Renderer {
     printer: Option<Printer>,
     /// Whether a column may be of any field. Built-in ones are of none that [`row`](Self::row) leaves out.
     has_any_field: bool,
-    now: SystemTime,
+    pub(crate) now: SystemTime,
 }
 
 /// The metadata that a list carries besides its items.

@@ -252,6 +252,7 @@ impl Watching {
 
     /// Writes the events that are pending.
     fn take(&mut self, out: &mut Vec<u8>) {
+        self.events.iter().for_each(|events| self.frames.now(events.now()));
         while out.len() < CHUNK {
             let Some(object) = self.first.next() else { break };
             if self.scope.selection.matches(&object) {

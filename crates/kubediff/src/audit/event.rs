@@ -5,13 +5,15 @@
 use std::borrow::Cow;
 
 use informer::Selector;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use kubediff_history::User;
 use serde::Deserialize;
 
 /// The longest text of a user that is kept, in characters, and the most groups.
 const TEXT: usize = 256;
 const GROUPS: usize = 32;
+/// No clock of an API server is so far ahead, and no request takes so long.
+const FAR: SignedDuration = SignedDuration::from_hours(1);
 
 /// A request that may have changed an object.
 #[derive(Debug, Clone, PartialEq)]
@@ -125,10 +127,21 @@ pub(crate) fn events(json: &[u8]) -> Option<Read> {
 
 impl Read {
     fn add(&mut self, json: &str) {
-        match serde_json::from_str::<Event<'_>>(json) {
-            Ok(event) => self.writes.extend(event.write()),
-            Err(_) => self.malformed += 1,
+        match serde_json::from_str::<Event<'_>>(json).map(Event::write) {
+            Ok(None) => {}
+            Ok(Some(write)) if write.is_sound(Timestamp::now()) => self.writes.push(write),
+            _ => self.malformed += 1,
         }
+    }
+}
+
+impl Write {
+    /// Whether it names a user and times that there are.
+    fn is_sound(&self, now: Timestamp) -> bool {
+        let names = [Some(&self.user.name), self.user.impersonator.as_ref()];
+        names.into_iter().flatten().all(|name| !name.is_empty())
+            && self.to.duration_since(now) <= FAR
+            && self.to.duration_since(self.from).abs() <= FAR
     }
 }
 

@@ -53,6 +53,11 @@ pub(crate) trait Look {
 
     /// The user who asked for the deletion of an object that is ending.
     fn deleter(&mut self, seen: &Seen) -> Option<User>;
+
+    /// Whether nobody waits for the answer any more.
+    fn is_over(&self) -> bool {
+        false
+    }
 }
 
 /// An object, or all objects of a namespace: resource, namespace and name.
@@ -110,6 +115,10 @@ impl Join {
 
     /// The event of a write has come.
     pub(crate) fn write(&mut self, write: Write, now: Timestamp) {
+        // Whoever reads a file from its middle comes upon old ones.
+        if now.duration_since(write.to) > KEPT {
+            return;
+        }
         if write.is_status {
             self.with_status.insert(write.resource.clone());
         }
@@ -135,13 +144,6 @@ impl Join {
             waits.changes.retain(|(seen, _)| now.duration_since(seen.at) <= KEPT);
             waits.writes.retain(|write| now.duration_since(write.to) <= KEPT);
         }
-        if key.2.is_none() {
-            // It may be of any object of the namespace, or of the resource.
-            let of_it = |other: &&Key| other.0 == key.0 && (key.1.is_none() || other.1 == key.1);
-            let others = self.waits.range(key.clone()..).map(|(other, _)| other).take_while(of_it);
-            let others: Vec<Key> = others.cloned().collect();
-            self.news.extend(others);
-        }
         self.news.insert(key);
         while self.arrivals.len() > MOST {
             self.passed_over += 1;
@@ -152,7 +154,10 @@ impl Join {
     /// The users that have become known, or others than before.
     pub(crate) fn decide(&mut self, now: Timestamp, look: &mut dyn Look) -> Vec<(Number, User)> {
         let mut found = Vec::new();
-        for key in std::mem::take(&mut self.news) {
+        for key in self.concerned() {
+            if look.is_over() {
+                break;
+            }
             let Some(mut waits) = self.waits.remove(&key) else { continue };
             let users = self.users(&key, &waits, look);
             for ((seen, told), user) in waits.changes.iter_mut().zip(users) {
@@ -170,6 +175,18 @@ impl Join {
         }
         found.sort_by_key(|(number, _)| *number);
         found
+    }
+
+    /// The objects with news. Once for all news together: a write without a name may be of any object of the namespace, or of the resource.
+    fn concerned(&mut self) -> BTreeSet<Key> {
+        let mut all = std::mem::take(&mut self.news);
+        let many: Vec<Key> = all.iter().filter(|key| key.2.is_none()).cloned().collect();
+        for key in many {
+            let of_it = |other: &Key| other.0 == key.0 && (key.1.is_none() || other.1 == key.1);
+            let others = self.waits.range(key.clone()..).take_while(|(other, _)| of_it(other));
+            all.extend(others.filter(|(_, waits)| !waits.changes.is_empty()).map(|(other, _)| other.clone()));
+        }
+        all
     }
 
     /// Forgets the oldest arrival, and its object with the last one.
@@ -250,7 +267,8 @@ impl Join {
 
 /// Whether a write may have made a change, by what both say.
 fn may_have_made(write: &Write, seen: &Seen, has_status: bool) -> bool {
-    let is_in_time = seen.at >= write.from - EARLY && seen.at <= write.to + LATE;
+    let is_in_time =
+        write.from.duration_since(seen.at) <= EARLY && seen.at.duration_since(write.to) <= LATE;
     let is_deletion = matches!(write.action, Action::Delete | Action::DeleteMany(_));
     let is_kind = match seen.verb {
         Verb::Added | Verb::Recreated => write.action == Action::Create,

@@ -75,7 +75,15 @@ impl Sources {
 
 /// Joins events to what is recorded, until it is to stop.
 pub(super) async fn run(sources: Option<Sources>, history: SharedHistory, stop: CancellationToken) {
-    let Some(mut sources) = sources else { return };
+    if let Some(sources) = sources {
+        join(sources, history, stop, Naming::step).await;
+    }
+}
+
+/// A step that joins what has come since the one before.
+type Step = fn(&mut Naming, Vec<Read>, &SharedHistory, &CancellationToken) -> Result<(), Error>;
+
+async fn join(mut sources: Sources, history: SharedHistory, stop: CancellationToken, step: Step) {
     history.wait_for_users();
     let mut newest = history.newest();
     let (mut naming, mut failed) = (Naming::default(), None);
@@ -101,20 +109,23 @@ pub(super) async fn run(sources: Option<Sources>, history: SharedHistory, stop: 
         if !sources.keeps_addresses {
             reads.iter_mut().flat_map(|read| &mut read.writes).for_each(|write| write.user.address = None);
         }
-        let shared = history.clone();
-        let step = tokio::task::spawn_blocking(move || {
-            let outcome = naming.step(reads, &shared);
+        let (shared, ends) = (history.clone(), stop.clone());
+        let stepped = tokio::task::spawn_blocking(move || {
+            let outcome = step(&mut naming, reads, &shared, &ends).map_err(|error| error.to_string());
             (naming, outcome)
         });
-        let Ok((next, outcome)) = step.await else { return };
-        naming = next;
+        let outcome;
+        (naming, outcome) = stepped.await.unwrap_or_else(|_| {
+            // Without what it had read: that may be why.
+            let counts = *sources.counts.borrow();
+            (Naming { counts, ..Naming::default() }, Err("a step of the join has panicked".to_owned()))
+        });
         sources.counts.send_if_modified(|counts| naming.counts.differ(counts));
         match outcome {
             Ok(()) => failed = None,
             Err(error) => {
                 // What is recorded meanwhile is sent without its users.
                 history.tell(Number(*newest.borrow()));
-                let error = error.to_string();
                 if failed.as_ref() != Some(&error) {
                     say(&format!("changes do not get their users from the audit log: {error}"));
                 }
@@ -163,7 +174,13 @@ impl Naming {
         !self.unnamed.is_empty() || !self.decided.is_empty() || self.join.is_waiting()
     }
 
-    fn step(&mut self, reads: Vec<Read>, history: &SharedHistory) -> Result<(), Error> {
+    /// Leaves what is left when it is to stop.
+    fn step(
+        &mut self,
+        reads: Vec<Read>,
+        history: &SharedHistory,
+        stop: &CancellationToken,
+    ) -> Result<(), Error> {
         let now = Timestamp::now();
         for read in reads {
             self.counts.malformed += read.malformed;
@@ -182,6 +199,9 @@ impl Naming {
             let page = Page::oldest(PAGE).after(*through).until(newest);
             let found = reader.records(&Filter { in_words: true, ..Filter::default() }, &page)?;
             for record in found.records {
+                if stop.is_cancelled() {
+                    return Ok(());
+                }
                 let number = record.number();
                 if let Record::Change(change) = record
                     && change.origin == Origin::Watch
@@ -197,7 +217,7 @@ impl Naming {
             }
         }
         *through = newest.max(*through);
-        let mut known = Known { reader: &mut reader, failed: None };
+        let mut known = Known { reader: &mut reader, failed: None, stop };
         let decided = self.join.decide(now, &mut known);
         if let Some(error) = known.failed {
             // A failed question may have led to the wrong user: these changes stay without one.
@@ -254,6 +274,7 @@ fn seen(change: ChangeRecord, reader: &mut Reader) -> Result<Seen, Error> {
 struct Known<'a> {
     reader: &'a mut Reader,
     failed: Option<Error>,
+    stop: &'a CancellationToken,
 }
 
 impl Known<'_> {
@@ -282,5 +303,9 @@ impl Look for Known<'_> {
             Some(Record::Change(change)) if change.verb == Verb::Updated => change.user,
             _ => None,
         }
+    }
+
+    fn is_over(&self) -> bool {
+        self.stop.is_cancelled()
     }
 }

@@ -35,6 +35,13 @@ impl Frames {
         Self { writer, bookmark, begun: false }
     }
 
+    /// Ages in tables are seen from this time on.
+    pub(crate) fn now(&mut self, now: SystemTime) {
+        if let Writer::Text(renderer) = &mut self.writer {
+            renderer.now = now;
+        }
+    }
+
     pub(crate) fn added(&mut self, object: &Object, out: &mut Vec<u8>) {
         self.frame("ADDED", &object.body, object.revision, out);
     }

@@ -9,15 +9,15 @@ use http::Method;
 use http_body_util::BodyExt as _;
 use serde_json::json;
 use serve::{
-    Catalog, Collection, CollectionError, Events, Listing, Object, Objects, Range, Resource, Resources,
-    Serve, ServeOptions, ServerVersion,
+    Batch, Catalog, Collection, CollectionError, Events, Listing, Object, Objects, Range, Resource,
+    Resources, Serve, ServeOptions, ServerVersion,
 };
 
 use crate::client::{PODS, accepting, answer, get, send};
 use crate::model::{Served, World};
 
 /// Objects of a batch, and the bytes of one.
-const BATCH: usize = 10;
+const MADE: usize = 10;
 const BYTES: usize = 10_000;
 
 /// Pods that are made when they are asked for.
@@ -53,7 +53,7 @@ impl Objects for Made {
             return Box::pin(ready(Err(CollectionError::Expired { oldest: 9 })));
         }
         let from = self.1;
-        self.1 = self.0.count.min(from + BATCH);
+        self.1 = self.0.count.min(from + MADE);
         let object = |at| {
             let name = format!("p{at:05}");
             let made = "1970-01-01T00:00:00Z";
@@ -95,7 +95,24 @@ impl Collection for Stock {
     }
 
     fn events(&self, _: u64) -> Result<Box<dyn Events>, CollectionError> {
-        Err(CollectionError::Gone)
+        Ok(Box::new(Later))
+    }
+}
+
+/// No events, half a minute later.
+struct Later;
+
+impl Events for Later {
+    fn next(&mut self) -> BoxFuture<'_, Result<Batch, CollectionError>> {
+        Box::pin(std::future::pending())
+    }
+
+    fn revision(&self) -> u64 {
+        7
+    }
+
+    fn now(&self) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_secs(120)
     }
 }
 
@@ -197,4 +214,13 @@ async fn ages_are_seen_from_the_time_of_the_collection() {
     assert!(cells.contains(&json!("90s")), "{cells:?}");
     let head = answer(send(&serve, Method::GET, PODS, &[("accept", "application/json")]).await).await;
     assert_eq!(head.code, 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn ages_in_a_watch_are_seen_from_the_time_of_its_events() {
+    let serve = Stock::new(1).serve(None);
+    let path = format!("{PODS}?watch=1&resourceVersion=0&timeoutSeconds=5");
+    let event = accepting(&serve, &path, "application/json;as=Table;g=meta.k8s.io;v=v1").await.json();
+    let cells = event["object"]["rows"][0]["cells"].as_array().unwrap().clone();
+    assert!(cells.contains(&json!("2m")), "{cells:?}");
 }

@@ -16,35 +16,27 @@ const OFTEN: Duration = Duration::from_millis(250);
 const PART: usize = 1 << 20;
 /// A longer line is passed over.
 const LINE: usize = 8 << 20;
+/// A rotation takes fewer looks than these: 10 s.
+const MISSES: u32 = 40;
 
 /// Reads what comes, until it is dropped.
 pub(super) async fn run(path: PathBuf, events: mpsc::Sender<Read>) {
     let shown = escape(&path.display().to_string()).into_owned();
-    let mut tail = Tail { path, file: None, rest: Vec::new(), is_first: true };
-    let mut failed = None;
+    let mut tail = Tail::new(path);
     let mut ticks = tokio::time::interval(OFTEN);
     loop {
         ticks.tick().await;
         let looked = tokio::task::spawn_blocking(move || {
-            let read = tail.read();
-            (tail, read)
+            let (read, error) = tail.look();
+            (tail, read, error)
         });
-        let Ok((next, read)) = looked.await else { return };
+        let Ok((next, read, error)) = looked.await else { return };
         tail = next;
-        match read {
-            Ok(read) => {
-                failed = None;
-                if read != Read::default() && events.send(read).await.is_err() {
-                    return;
-                }
-            }
-            Err(error) => {
-                let error = error.to_string();
-                if failed.as_ref() != Some(&error) {
-                    say(&format!("the audit log {shown} cannot be read, and is tried again: {error}"));
-                }
-                failed = Some(error);
-            }
+        if let Some(error) = error {
+            say(&format!("the audit log {shown} cannot be read, and is tried again: {error}"));
+        }
+        if read != Read::default() && events.send(read).await.is_err() {
+            return;
         }
     }
 }
@@ -56,9 +48,33 @@ struct Tail {
     rest: Vec<u8>,
     /// Whether nothing was read yet.
     is_first: bool,
+    /// How many times in a row the file that is open was not there.
+    missed: u32,
+    /// Why it cannot be read, as it was told.
+    failed: Option<String>,
 }
 
 impl Tail {
+    fn new(path: PathBuf) -> Self {
+        Self { path, file: None, rest: Vec::new(), is_first: true, missed: 0, failed: None }
+    }
+
+    /// What has come since, and what there is to say.
+    fn look(&mut self) -> (Read, Option<String>) {
+        match self.read() {
+            Ok(read) => {
+                // Whoever has a removed file open may write on.
+                self.failed = self.failed.take().filter(|_| self.missed > 0);
+                (read, None)
+            }
+            Err(error) => {
+                let error = Some(error.to_string());
+                let before = std::mem::replace(&mut self.failed, error.clone());
+                (Read::default(), error.filter(|_| before != self.failed))
+            }
+        }
+    }
+
     /// What has come since. After a rotation, the rest of the former file comes first.
     fn read(&mut self) -> std::io::Result<Read> {
         let mut read = Read::default();
@@ -126,9 +142,13 @@ impl Tail {
         let there = match self.path.metadata() {
             Ok(there) => there,
             // Between two files.
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+            Err(error) if error.kind() == ErrorKind::NotFound && self.missed < MISSES => {
+                self.missed += 1;
+                return Ok(false);
+            }
             Err(error) => return Err(error),
         };
+        self.missed = 0;
         let here = file.metadata()?;
         #[cfg(unix)]
         let is_other = {

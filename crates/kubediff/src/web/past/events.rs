@@ -1,7 +1,7 @@
 //! Watches: the records of a resource as events.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -70,6 +70,10 @@ impl Events for Following {
 
     fn revision(&self) -> u64 {
         self.read.0 * VERSIONS
+    }
+
+    fn now(&self) -> SystemTime {
+        self.view.now()
     }
 }
 

@@ -70,7 +70,7 @@ impl Collection for Recorded {
     }
 
     fn now(&self) -> SystemTime {
-        if self.view.is_now { SystemTime::now() } else { self.view.at.time.into() }
+        self.view.now()
     }
 
     fn get<'a>(

@@ -1,6 +1,7 @@
 //! The cluster at one moment, as somebody may see it.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use kubediff_history::{Moment, Number, Reader};
 use serve::CollectionError;
@@ -34,6 +35,11 @@ impl View {
     ) -> Result<T, CollectionError> {
         let answer = self.store.ask(self.seen.clone(), |asked| Ok(question(asked.reader)));
         answer.await.map_err(|problem| CollectionError::Failed(of_problem(problem)))?
+    }
+
+    /// The time that ages are seen from.
+    pub(super) fn now(&self) -> SystemTime {
+        if self.is_now { SystemTime::now() } else { self.at.time.into() }
     }
 
     pub(super) fn revision(&self) -> u64 {
