@@ -4,6 +4,7 @@
 mod archive;
 mod documents;
 mod opening;
+mod retention;
 
 pub use opening::ask_all;
 
@@ -28,8 +29,8 @@ use crate::postgres::session::Role;
 use crate::postgres::{self, Address};
 use crate::record::{Gap, Gvk, Incarnation, Number, ObjectId, Version};
 use crate::report::{
-    Checked, Cluster, DeadLetter, Ids, Instant as Until, Keys, Moment, Overview, Plan, Present, Records,
-    Retention, Sink, Size, Standing,
+    Checked, Cluster, DeadLetter, Ids, Instant as Until, Keys, Moment, Overview, Present, Records, Sink,
+    Size, Standing,
 };
 use crate::sight::Sight;
 use crate::sql::codec::Codec;
@@ -37,7 +38,7 @@ use crate::sql::db::{Db, Purpose};
 use crate::sql::fault::{Fault, Outcome};
 use crate::sql::read::{self, Lens};
 use crate::sql::sight::{self, Tenancies};
-use crate::sql::{overview, retain, states, stories, survey, times, values, verify};
+use crate::sql::{overview, states, stories, survey, times, values, verify};
 use crate::sqlite::schema;
 use crate::story::StoredStory;
 use crate::survey::Survey;
@@ -476,32 +477,6 @@ impl Reader {
     /// When the file cannot be read, or is damaged.
     pub fn events_since(&mut self) -> Result<Option<Timestamp>, Error> {
         self.at_once(|db, _, _| read::events_since(db))
-    }
-
-    /// The plan of a run of [`History::retain`](crate::History::retain): the records that `retention` does not keep, but no more than those of
-    /// the oldest day, as recorded. A clock that jumps ahead removes no more.
-    ///
-    /// # Errors
-    ///
-    /// When the file cannot be read, or is damaged.
-    pub fn plan(&mut self, retention: &Retention, now: Timestamp) -> Result<Plan, Error> {
-        self.at_once(|db, _, _| retain::plan(db, retention, now))
-    }
-
-    /// Reads what the next step of a plan packs again, so that the writer does not wait for it. In a database, steps are larger then. In a file,
-    /// this does nothing.
-    ///
-    /// # Errors
-    ///
-    /// When the database cannot be read, or is damaged.
-    #[cfg_attr(
-        not(feature = "postgres"),
-        expect(unused_variables, clippy::unused_self, reason = "a file has small steps")
-    )]
-    pub fn prepare(&mut self, plan: &mut Plan) -> Result<(), Error> {
-        #[cfg(feature = "postgres")]
-        self.at_once(|db, codec, _| retain::prepare(db, codec, plan))?;
-        Ok(())
     }
 
     /// The size of the file, and of the log beside it.

@@ -76,7 +76,7 @@ impl SchemaLoader {
         };
         if self.loaded.get(name) != Some(&url) {
             let document = document(client, &url).await.ok()?;
-            self.schemas.load(&resource.group, &resource.version, document.as_bytes()).ok()?;
+            self.schemas.load(&resource.group, &resource.version, &document).ok()?;
             self.loaded.insert(name.to_owned(), url);
         }
         Some(())

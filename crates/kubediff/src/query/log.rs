@@ -114,6 +114,10 @@ pub(super) fn run(args: &LogArgs, now: &Zoned) -> Result<(), QueryError> {
         if log.walk.filter().events {
             doubts.extend(events_removed(&mut log.reader, period.from, zone)?);
         }
+        if args.by_user.is_some() && !log.reader.has_users()? {
+            let none = "no change has a user here: the daemon has read no audit log (docs/audit.md)";
+            doubts.push(none.to_owned());
+        }
         // Between the lines of others, nobody sees that one is silent.
         if is_several && shown > 0 {
             let end = end_of(standing);

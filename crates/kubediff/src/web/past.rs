@@ -171,8 +171,9 @@ impl Past {
         if matches!(asking.route, Route::Version) {
             let question = move |reader: &mut Reader, now: &Zoned| {
                 let release = reader.document(documents::VERSION, at.number).map_err(status::of_error)?;
-                let remarks = remarks::about_all(reader, at.time, now.time_zone()).map_err(of_problem)?;
-                Ok((release, remarks))
+                let has_release = release.is_some();
+                let remarks = remarks::about_all(reader, at.time, now.time_zone(), has_release);
+                Ok((release, remarks.map_err(of_problem)?))
             };
             let (document, doubts) = self.ask(seen.clone(), question).await?;
             release = document.and_then(|document| serde_json::from_slice(&document).ok());

@@ -30,9 +30,10 @@ use crate::tree::File;
 /// page on a history of 10,000,000 changes took 1,050, and deadlines of questions 60. Compression, and the mends after
 /// a further attack on the page (connections whose clients take nothing, the first second of a namespace) and of gaps of lists, took 400. Log records
 /// for OpenTelemetry took 350. A second database for histories (the questions over both, PostgreSQL, a server of it for tests) took 2,850, streams of NATS
-/// JetStream 950, and positions that are true for a second daemon 300. A change that deletes code lowers it; a change
+/// JetStream 950, and positions that are true for a second daemon 300. What a server says about itself (its release and schemas, for the past), retention
+/// that reads ahead of the writer, and mends after an attack on the past and on audit events took 300. A change that deletes code lowers it; a change
 /// that raises it says why the capability is worth the lines.
-const BUDGET: usize = 169_300;
+const BUDGET: usize = 169_600;
 
 /// Generated files have a folder of this name. People neither review nor change them.
 const GENERATED: &str = "/generated/";

@@ -50,8 +50,15 @@ pub(super) fn about_all(
     reader: &mut Reader,
     time: Timestamp,
     zone: &TimeZone,
+    has_release: bool,
 ) -> Result<Vec<HeaderValue>, Problem> {
-    Ok(headers(&doubts(reader, &Scope::default(), time, zone)?))
+    let mut remarks = doubts(reader, &Scope::default(), time, zone)?;
+    if !has_release {
+        remarks.push(
+            "the history does not have the server's release: this is that of kubediff's kinds".to_owned(),
+        );
+    }
+    Ok(headers(&remarks))
 }
 
 fn headers(remarks: &[String]) -> Vec<HeaderValue> {

@@ -637,3 +637,14 @@ fn a_missing_history_is_named() {
     assert!(said.starts_with("kubediff: there is no history "), "{said}");
     assert!(said.ends_with("none.db\nexit 1\n"), "{said}");
 }
+
+/// Without an audit log, that nobody is found says nothing of who changed what.
+#[test]
+fn a_user_of_a_history_without_users_is_a_doubt() {
+    let shop = Shop::open();
+    let said = run(&shop.path, &["log", "--by-user", "*"]);
+    assert!(
+        said.contains("no change by user *") && said.contains("the daemon has read no audit log"),
+        "{said}"
+    );
+}
