@@ -138,8 +138,8 @@ impl Read {
 impl Write {
     /// Whether it names a user and times that there are.
     fn is_sound(&self, now: Timestamp) -> bool {
-        let names = [Some(&self.user.name), self.user.impersonator.as_ref()];
-        names.into_iter().flatten().all(|name| !name.is_empty())
+        !self.user.name.is_empty()
+            && self.user.impersonator.as_deref() != Some("")
             && self.to.duration_since(now) <= FAR
             && self.to.duration_since(self.from).abs() <= FAR
     }

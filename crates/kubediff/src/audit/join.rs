@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 
 use jiff::{SignedDuration, Timestamp};
 use kubediff_history::{Number, User, Verb};
+use tokio_util::sync::CancellationToken;
 
 use super::event::{Action, Write};
 use super::matching::{Possible, possible};
@@ -53,11 +54,6 @@ pub(crate) trait Look {
 
     /// The user who asked for the deletion of an object that is ending.
     fn deleter(&mut self, seen: &Seen) -> Option<User>;
-
-    /// Whether nobody waits for the answer any more.
-    fn is_over(&self) -> bool {
-        false
-    }
 }
 
 /// An object, or all objects of a namespace: resource, namespace and name.
@@ -89,6 +85,8 @@ pub(crate) struct Join {
     ended: VecDeque<String>,
     /// How many writes were passed over, because too many waited.
     passed_over: u64,
+    /// Nothing is decided after that.
+    pub(crate) stop: CancellationToken,
 }
 
 impl Join {
@@ -155,7 +153,7 @@ impl Join {
     pub(crate) fn decide(&mut self, now: Timestamp, look: &mut dyn Look) -> Vec<(Number, User)> {
         let mut found = Vec::new();
         for key in self.concerned() {
-            if look.is_over() {
+            if self.stop.is_cancelled() {
                 break;
             }
             let Some(mut waits) = self.waits.remove(&key) else { continue };
@@ -267,8 +265,7 @@ impl Join {
 
 /// Whether a write may have made a change, by what both say.
 fn may_have_made(write: &Write, seen: &Seen, has_status: bool) -> bool {
-    let is_in_time =
-        write.from.duration_since(seen.at) <= EARLY && seen.at.duration_since(write.to) <= LATE;
+    let is_in_time = write.from.duration_since(seen.at) <= EARLY && seen.at.duration_since(write.to) <= LATE;
     let is_deletion = matches!(write.action, Action::Delete | Action::DeleteMany(_));
     let is_kind = match seen.verb {
         Verb::Added | Verb::Recreated => write.action == Action::Create,

@@ -44,6 +44,7 @@ pub(super) struct Sources {
     events: mpsc::Receiver<Read>,
     keeps_addresses: bool,
     counts: watch::Sender<Counts>,
+    step: fn(&mut Naming, Vec<Read>, &SharedHistory) -> Result<(), Error>,
     _tail: Option<AbortOnDropHandle<()>>,
     _webhook: Option<webhook::Webhook>,
 }
@@ -64,8 +65,8 @@ impl Sources {
             let log = loaded.folder().join(log);
             AbortOnDropHandle::new(tokio::spawn(tail::run(log, sender)))
         });
-        let (keeps_addresses, counts) = (settings.addresses, watch::Sender::default());
-        Ok(Self { events, keeps_addresses, counts, _tail: tail, _webhook: webhook })
+        let (keeps_addresses, counts, step) = (settings.addresses, watch::Sender::default(), Naming::step);
+        Ok(Self { events, keeps_addresses, counts, step, _tail: tail, _webhook: webhook })
     }
 
     pub(super) fn counts(&self) -> watch::Receiver<Counts> {
@@ -75,15 +76,7 @@ impl Sources {
 
 /// Joins events to what is recorded, until it is to stop.
 pub(super) async fn run(sources: Option<Sources>, history: SharedHistory, stop: CancellationToken) {
-    if let Some(sources) = sources {
-        join(sources, history, stop, Naming::step).await;
-    }
-}
-
-/// A step that joins what has come since the one before.
-type Step = fn(&mut Naming, Vec<Read>, &SharedHistory, &CancellationToken) -> Result<(), Error>;
-
-async fn join(mut sources: Sources, history: SharedHistory, stop: CancellationToken, step: Step) {
+    let Some(mut sources) = sources else { return };
     history.wait_for_users();
     let mut newest = history.newest();
     let (mut naming, mut failed) = (Naming::default(), None);
@@ -109,16 +102,17 @@ async fn join(mut sources: Sources, history: SharedHistory, stop: CancellationTo
         if !sources.keeps_addresses {
             reads.iter_mut().flat_map(|read| &mut read.writes).for_each(|write| write.user.address = None);
         }
-        let (shared, ends) = (history.clone(), stop.clone());
+        naming.join.stop = stop.clone();
+        let (shared, step) = (history.clone(), sources.step);
         let stepped = tokio::task::spawn_blocking(move || {
-            let outcome = step(&mut naming, reads, &shared, &ends).map_err(|error| error.to_string());
+            let outcome = step(&mut naming, reads, &shared).map_err(|error| error.to_string());
             (naming, outcome)
         });
         let outcome;
         (naming, outcome) = stepped.await.unwrap_or_else(|_| {
-            // Without what it had read: that may be why.
+            // What it has read may be why: that goes.
             let counts = *sources.counts.borrow();
-            (Naming { counts, ..Naming::default() }, Err("a step of the join has panicked".to_owned()))
+            (Naming { counts, ..Naming::default() }, Err("a step has panicked".to_owned()))
         });
         sources.counts.send_if_modified(|counts| naming.counts.differ(counts));
         match outcome {
@@ -174,13 +168,7 @@ impl Naming {
         !self.unnamed.is_empty() || !self.decided.is_empty() || self.join.is_waiting()
     }
 
-    /// Leaves what is left when it is to stop.
-    fn step(
-        &mut self,
-        reads: Vec<Read>,
-        history: &SharedHistory,
-        stop: &CancellationToken,
-    ) -> Result<(), Error> {
+    fn step(&mut self, reads: Vec<Read>, history: &SharedHistory) -> Result<(), Error> {
         let now = Timestamp::now();
         for read in reads {
             self.counts.malformed += read.malformed;
@@ -199,7 +187,7 @@ impl Naming {
             let page = Page::oldest(PAGE).after(*through).until(newest);
             let found = reader.records(&Filter { in_words: true, ..Filter::default() }, &page)?;
             for record in found.records {
-                if stop.is_cancelled() {
+                if self.join.stop.is_cancelled() {
                     return Ok(());
                 }
                 let number = record.number();
@@ -217,7 +205,7 @@ impl Naming {
             }
         }
         *through = newest.max(*through);
-        let mut known = Known { reader: &mut reader, failed: None, stop };
+        let mut known = Known { reader: &mut reader, failed: None };
         let decided = self.join.decide(now, &mut known);
         if let Some(error) = known.failed {
             // A failed question may have led to the wrong user: these changes stay without one.
@@ -274,7 +262,6 @@ fn seen(change: ChangeRecord, reader: &mut Reader) -> Result<Seen, Error> {
 struct Known<'a> {
     reader: &'a mut Reader,
     failed: Option<Error>,
-    stop: &'a CancellationToken,
 }
 
 impl Known<'_> {
@@ -304,8 +291,7 @@ impl Look for Known<'_> {
             _ => None,
         }
     }
-
-    fn is_over(&self) -> bool {
-        self.stop.is_cancelled()
-    }
 }
+
+#[cfg(test)]
+mod tests;

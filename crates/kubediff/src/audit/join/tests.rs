@@ -18,10 +18,13 @@ fn time(millis: i64) -> Timestamp {
 struct Known {
     labels: Vec<(String, String)>,
     deleter: Option<User>,
+    /// How often it was asked.
+    looks: usize,
 }
 
 impl Look for Known {
     fn labels(&mut self, _: Number) -> Vec<(String, String)> {
+        self.looks += 1;
         self.labels.clone()
     }
 
@@ -258,6 +261,79 @@ fn a_flood_is_bounded_and_counted() {
     assert_eq!((join.passed_over(), join.waits.len(), join.arrivals.len()), (10, MOST, MOST));
     join.decide(time(120_000), &mut Known::default());
     assert!(join.waits.is_empty() && join.arrivals.is_empty());
+}
+
+#[test]
+fn writes_without_a_name_cost_one_look_for_all_of_them() {
+    let mut play = Play::default();
+    for count in 0..500 {
+        play.write(&format!("jane update pods/written-{count}"), 0, 10);
+        play.change(&format!("deleted pods/gone-{count} @3"), 20);
+    }
+    play.decide(30);
+    for count in 0..300 {
+        play.write("cleaner deletecollection pods", count - 300, 40).write("jane create pods", count, 40);
+    }
+    // They are noted once, and not with all objects that they may be of.
+    assert_eq!(play.join.news.len(), 1);
+    assert_eq!(play.join.concerned().len(), 501);
+    play.write("cleaner deletecollection pods", 30, 40).decide(50);
+    assert_eq!((play.known.looks, play.join.is_waiting()), (500, false));
+    // Nobody waits for the end of it when the process ends.
+    play.join.stop.cancel();
+    play.write("cleaner deletecollection pods", 31, 41).decide(60);
+    assert_eq!(play.known.looks, 500);
+}
+
+#[test]
+fn no_time_of_an_event_is_too_far_away() {
+    let mut play = Play::default();
+    play.write("jane patch deployments/cart", 0, 10);
+    let write = play.join.waits.values().next().unwrap().writes[0].clone();
+    // Many old ones take no places of others.
+    let times = [Timestamp::MAX].into_iter().chain([Timestamp::MIN; OF_AN_OBJECT]);
+    for (count, at) in times.enumerate() {
+        let user = User { name: "mallory".to_owned(), ..User::default() };
+        let of = Write { id: count.to_string(), user, from: at.min(write.from), to: at, ..write.clone() };
+        play.join.write(of, time(10));
+    }
+    play.change("updated deployments/cart @7 spec.replicas", 20).decide(30);
+    play.is(expect![[r#"
+        1: probably jane
+    "#]]);
+}
+
+#[test]
+fn an_event_without_a_user_or_with_times_that_no_clock_shows_is_malformed() {
+    let event = |user: &str, impersonated: Option<&str>, code: u16, from: &str, to: &str| {
+        let event = json!({
+            "auditID": "1", "stage": "ResponseComplete", "verb": "update", "requestURI": "/x",
+            "user": {"username": user}, "impersonatedUser": impersonated.map(|name| json!({"username": name})),
+            "objectRef": {"resource": "pods", "name": "a"}, "responseStatus": {"code": code},
+            "requestReceivedTimestamp": from, "stageTimestamp": to,
+        });
+        let read = events(event.to_string().as_bytes()).unwrap();
+        (read.writes.len(), read.malformed)
+    };
+    let then = "2023-11-14T22:13:20.5Z";
+    assert_eq!(event("jane", None, 200, then, then), (1, 0));
+    assert_eq!(event("jane", Some("joe"), 200, then, then), (1, 0));
+    // Who is not known is refused: that is an event, and no write.
+    assert_eq!(event("", None, 401, then, then), (0, 0));
+    let (late, early) = ("9999-12-30T22:00:00.9Z", "-009999-01-02T01:59:59Z");
+    for (user, impersonated, from, to) in [
+        ("", None, then, then),
+        ("jane", Some(""), then, then),
+        ("", Some("joe"), then, then),
+        ("jane", None, late, late),
+        ("jane", None, then, late),
+        ("jane", None, late, then),
+        ("jane", None, early, then),
+    ] {
+        assert_eq!(event(user, impersonated, 200, from, to), (0, 1), "{user} {impersonated:?} {from} {to}");
+    }
+    // Whoever reads an old file finds old ones.
+    assert_eq!(event("jane", None, 200, early, early), (1, 0));
 }
 
 /// Users write to a few objects at once; some writes change nothing. All events arrive, late and in any order: whoever is told for sure is

@@ -16,27 +16,37 @@ const OFTEN: Duration = Duration::from_millis(250);
 const PART: usize = 1 << 20;
 /// A longer line is passed over.
 const LINE: usize = 8 << 20;
-/// A rotation takes fewer looks than these: 10 s.
-const MISSES: u32 = 40;
+/// A rotation takes fewer looks than these, which take 10 s.
+const LOOKS: u32 = 40;
 
 /// Reads what comes, until it is dropped.
 pub(super) async fn run(path: PathBuf, events: mpsc::Sender<Read>) {
     let shown = escape(&path.display().to_string()).into_owned();
-    let mut tail = Tail::new(path);
+    let mut tail = Tail { path, file: None, rest: Vec::new(), is_first: true, missed: 0 };
+    let mut failed = None;
     let mut ticks = tokio::time::interval(OFTEN);
     loop {
         ticks.tick().await;
         let looked = tokio::task::spawn_blocking(move || {
-            let (read, error) = tail.look();
-            (tail, read, error)
+            let read = tail.read();
+            (tail, read)
         });
-        let Ok((next, read, error)) = looked.await else { return };
+        let Ok((next, read)) = looked.await else { return };
         tail = next;
-        if let Some(error) = error {
-            say(&format!("the audit log {shown} cannot be read, and is tried again: {error}"));
-        }
-        if read != Read::default() && events.send(read).await.is_err() {
-            return;
+        match read {
+            Ok(read) => {
+                failed = None;
+                if read != Read::default() && events.send(read).await.is_err() {
+                    return;
+                }
+            }
+            Err(error) => {
+                let error = error.to_string();
+                if failed.as_ref() != Some(&error) {
+                    say(&format!("the audit log {shown} cannot be read, and is tried again: {error}"));
+                }
+                failed = Some(error);
+            }
         }
     }
 }
@@ -48,33 +58,11 @@ struct Tail {
     rest: Vec<u8>,
     /// Whether nothing was read yet.
     is_first: bool,
-    /// How many times in a row the file that is open was not there.
+    /// How many looks in a row have found that nothing has the name of the open file.
     missed: u32,
-    /// Why it cannot be read, as it was told.
-    failed: Option<String>,
 }
 
 impl Tail {
-    fn new(path: PathBuf) -> Self {
-        Self { path, file: None, rest: Vec::new(), is_first: true, missed: 0, failed: None }
-    }
-
-    /// What has come since, and what there is to say.
-    fn look(&mut self) -> (Read, Option<String>) {
-        match self.read() {
-            Ok(read) => {
-                // Whoever has a removed file open may write on.
-                self.failed = self.failed.take().filter(|_| self.missed > 0);
-                (read, None)
-            }
-            Err(error) => {
-                let error = Some(error.to_string());
-                let before = std::mem::replace(&mut self.failed, error.clone());
-                (Read::default(), error.filter(|_| before != self.failed))
-            }
-        }
-    }
-
     /// What has come since. After a rotation, the rest of the former file comes first.
     fn read(&mut self) -> std::io::Result<Read> {
         let mut read = Read::default();
@@ -141,10 +129,10 @@ impl Tail {
         let Some(file) = &mut self.file else { return Ok(true) };
         let there = match self.path.metadata() {
             Ok(there) => there,
-            // Between two files.
-            Err(error) if error.kind() == ErrorKind::NotFound && self.missed < MISSES => {
-                self.missed += 1;
-                return Ok(false);
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                self.missed = self.missed.saturating_add(1);
+                // Between two files, or told before. Whoever writes it may not have noticed.
+                return if self.missed == LOOKS { Err(error) } else { Ok(false) };
             }
             Err(error) => return Err(error),
         };
@@ -171,7 +159,7 @@ mod tests {
         format!(
             r#"{{"auditID":"{id}","stage":"ResponseComplete","verb":"update","requestURI":"/x","user":{{"username":"jane"}},
             "objectRef":{{"resource":"pods","name":"a"}},"responseStatus":{{"code":200}},
-            "requestReceivedTimestamp":"2026-11-29T12:00:00.5Z","stageTimestamp":"2026-11-29T12:00:00.6Z"}}"#
+            "requestReceivedTimestamp":"2023-11-29T12:00:00.5Z","stageTimestamp":"2023-11-29T12:00:00.6Z"}}"#
         )
         .replace('\n', "")
     }
@@ -189,7 +177,7 @@ mod tests {
     fn each_line_comes_once_also_when_the_file_rotates() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("audit.log");
-        let mut tail = Tail { path: path.clone(), file: None, rest: Vec::new(), is_first: true };
+        let mut tail = Tail { path: path.clone(), file: None, rest: Vec::new(), is_first: true, missed: 0 };
         assert_eq!(tail.read().unwrap_err().kind(), ErrorKind::NotFound);
         let mut file = File::create(&path).unwrap();
         write!(file, "{}\nno event\n{}", event(1), &event(2)[..40]).unwrap();
@@ -222,9 +210,31 @@ mod tests {
         let path = folder.path().join("audit.log");
         let lines: Vec<String> = (0..10_000).map(event).collect();
         std::fs::write(&path, lines.join("\n") + "\n").unwrap();
-        let mut tail = Tail { path, file: None, rest: Vec::new(), is_first: true };
+        let mut tail = Tail { path, file: None, rest: Vec::new(), is_first: true, missed: 0 };
         let found = ids(&mut tail);
         assert!(found.len() < 5_000 && !found.contains(&"?".to_owned()), "{}", found.len());
         assert_eq!(found.last().unwrap(), "9999");
+    }
+
+    #[test]
+    fn a_file_that_is_removed_is_told_once_until_it_is_there_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("audit.log");
+        let mut tail = Tail { path: path.clone(), file: None, rest: Vec::new(), is_first: true, missed: 0 };
+        for id in 0..2 {
+            let mut file = File::create(&path).unwrap();
+            assert_eq!(ids(&mut tail), [""; 0]);
+            std::fs::remove_file(&path).unwrap();
+            for _ in 1..LOOKS {
+                assert_eq!(ids(&mut tail), [""; 0]);
+            }
+            assert_eq!(tail.read().unwrap_err().kind(), ErrorKind::NotFound);
+            // Whoever has it open writes on.
+            writeln!(file, "{}", event(id)).unwrap();
+            assert_eq!(ids(&mut tail), [id.to_string()]);
+            for _ in 0..LOOKS * 3 {
+                assert_eq!(ids(&mut tail), [""; 0]);
+            }
+        }
     }
 }

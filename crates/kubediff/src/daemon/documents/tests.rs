@@ -20,15 +20,21 @@ use super::*;
 
 /// A server's answers by path; one that is missing never comes. And what it was asked for.
 #[derive(Clone, Default)]
-struct Scripted(Arc<Mutex<(BTreeMap<String, (u16, Vec<u8>)>, Vec<String>)>>);
+struct Scripted(Arc<Mutex<Script>>);
+
+#[derive(Default)]
+struct Script {
+    answers: BTreeMap<String, (u16, Vec<u8>)>,
+    asked: Vec<String>,
+}
 
 impl Scripted {
     fn answers(&self, path: &str, status: u16, body: impl Into<Vec<u8>>) {
-        self.0.lock().unwrap().0.insert(path.to_owned(), (status, body.into()));
+        self.0.lock().unwrap().answers.insert(path.to_owned(), (status, body.into()));
     }
 
     fn asked(&self) -> Vec<String> {
-        std::mem::take(&mut self.0.lock().unwrap().1)
+        std::mem::take(&mut self.0.lock().unwrap().asked)
     }
 
     fn version(&self, git: &str) {
@@ -60,8 +66,8 @@ impl Scripted {
                 let scripted = scripted.clone();
                 let service = service_fn(move |request: Request<Incoming>| {
                     let path = request.uri().path().to_owned();
-                    let answer = scripted.0.lock().unwrap().0.get(&path).cloned();
-                    scripted.0.lock().unwrap().1.push(path);
+                    let answer = scripted.0.lock().unwrap().answers.get(&path).cloned();
+                    scripted.0.lock().unwrap().asked.push(path);
                     async move {
                         let Some((status, body)) = answer else { return std::future::pending().await };
                         let mut response = Response::new(Full::new(Bytes::from(body)));
