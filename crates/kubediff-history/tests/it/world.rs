@@ -97,7 +97,7 @@ pub(crate) fn retain(history: &mut History, retention: &Retention, now: Timestam
     let mut plan = reader.plan(retention, now).unwrap();
     let mut all = Retained::default();
     for step in 0.. {
-        if step % 2 <= now.as_second() % 3 - 1 {
+        if step % 2 < now.as_second() % 3 {
             reader.prepare(&mut plan).unwrap();
         }
         let step = history.retain(&plan).unwrap();
