@@ -24,10 +24,7 @@ impl Reader {
     /// # Errors
     ///
     /// When the database cannot be read, or is damaged.
-    #[cfg_attr(
-        not(feature = "postgres"),
-        expect(unused_variables, clippy::unused_self, reason = "a file has small steps")
-    )]
+    #[cfg_attr(not(feature = "postgres"), expect(unused_variables, reason = "a file has small steps"))]
     pub fn prepare(&mut self, plan: &mut Plan) -> Result<(), Error> {
         #[cfg(feature = "postgres")]
         self.at_once(|db, codec, _| retain::prepare(db, codec, plan))?;
