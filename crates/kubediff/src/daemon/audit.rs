@@ -3,7 +3,7 @@
 mod tail;
 mod webhook;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -158,6 +158,8 @@ struct Naming {
     counts: Counts,
     /// Users that are not stored yet.
     decided: BTreeMap<Number, User>,
+    /// Changes with a user of a former process, which knew more of their time.
+    named: BTreeSet<Number>,
     /// The records that wait to be sent, and when they were seen.
     unnamed: VecDeque<(Number, Timestamp)>,
 }
@@ -195,6 +197,7 @@ impl Naming {
                     && change.origin == Origin::Watch
                 {
                     let at = change.observed_at;
+                    self.named.extend(change.user.is_some().then_some(number));
                     self.join.change(seen(*change, &mut reader)?, now);
                     self.unnamed.push_back((number, at));
                 }
@@ -211,7 +214,8 @@ impl Naming {
             // A failed question may have led to the wrong user: these changes stay without one.
             return Err(error);
         }
-        self.decided.extend(decided);
+        let is_better = |(number, user): &(Number, User)| !(user.probable && self.named.contains(number));
+        self.decided.extend(decided.into_iter().filter(is_better));
         self.counts.passed_over = self.join.passed_over();
         let users: Vec<_> = std::mem::take(&mut self.decided).into_iter().collect();
         if !users.is_empty()

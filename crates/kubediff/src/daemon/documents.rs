@@ -21,6 +21,8 @@ use crate::text::terminal::say;
 
 /// How often the server is asked which documents it has: an upgrade changes them.
 const OFTEN: Duration = Duration::from_secs(10 * 60);
+/// Where nothing is recorded at the start, it is over after this time.
+const BEGINS: Duration = Duration::from_secs(10);
 /// The time after a failure.
 const AGAIN: Duration = Duration::from_secs(60);
 /// The time between two documents.
@@ -70,6 +72,12 @@ enum Failed {
 /// Stores documents as they change, until it is to stop. Of a time in which some cannot be had, the first reason is said.
 pub(super) async fn run(client: Option<Client>, history: SharedHistory, stop: CancellationToken) {
     let Some(client) = client else { return };
+    // The gap of a start is recorded first: in it, the documents are those of before.
+    let mut newest = history.newest();
+    let begins = tokio::time::timeout(BEGINS, newest.changed());
+    if stop.run_until_cancelled(begins).await.is_none() {
+        return;
+    }
     let mut has_failed = false;
     loop {
         let Some(done) = stop.run_until_cancelled(round(&client, &history)).await else { return };

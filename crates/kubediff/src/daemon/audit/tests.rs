@@ -73,3 +73,46 @@ fn a_step_ends_when_the_process_does_and_tells_nothing_that_it_has_not_read() {
     naming.step(Vec::new(), &history).unwrap();
     assert_eq!((*history.told().borrow(), number), (1, 1));
 }
+
+/// A process that has just begun does not know the events of before: what only may be replaces nothing.
+#[test]
+fn a_restart_keeps_a_user_unless_another_one_is_sure() {
+    let folder = tempfile::tempdir().unwrap();
+    let history = history(&folder);
+    let now = Timestamp::now();
+    let user = |history: &SharedHistory| {
+        let version = history.lock().reader().unwrap().version_of(Number(1)).unwrap().unwrap();
+        let user = version.change.unwrap().user.unwrap();
+        (user.name, user.probable)
+    };
+    let mut batch = Batch::default();
+    for rv in ["2", "3"] {
+        let body = Body::redacted(format!(r#"{{"metadata":{{"uid":"1","resourceVersion":"{rv}"}}}}"#));
+        let mut record =
+            ChangeRecord { rv: Some(rv.to_owned()), verb: Verb::Updated, ..ChangeRecord::default() };
+        record.object.resource = "configmaps".to_owned();
+        (record.object.name, record.object.namespace) = ("a".to_owned(), Some("shop".to_owned()));
+        (record.object.uid, record.observed_at, record.paths) =
+            ("1".to_owned(), now, vec!["data.a".to_owned()]);
+        record.rv_before = Some((if rv == "2" { "1" } else { "2" }).to_owned());
+        batch.observe(Observation { record, body, what: What::Change, replaces: None });
+    }
+    history.grown(history.lock().commit(&batch).unwrap());
+    let alice = User { name: "alice".to_owned(), probable: true, ..User::default() };
+    history.lock().attribute(&[(Number(1), alice)]).unwrap();
+    let event = |id: &str, rv: &str| {
+        let json = format!(
+            r#"{{"auditID":"{id}","stage":"ResponseComplete","verb":"update","requestURI":"/x","user":{{"username":"bob"}},
+            "objectRef":{{"resource":"configmaps","namespace":"shop","name":"a"{rv}}},"responseStatus":{{"code":200}},
+            "requestReceivedTimestamp":"{now}","stageTimestamp":"{now}"}}"#
+        );
+        crate::audit::events(json.as_bytes()).unwrap()
+    };
+    let mut naming = Naming { through: Some(Number(0)), ..Naming::default() };
+    naming.step(vec![event("1", "")], &history).unwrap();
+    assert_eq!(user(&history), ("alice".to_owned(), true));
+    let second = history.lock().reader().unwrap().version_of(Number(2)).unwrap().unwrap();
+    assert_eq!(second.change.unwrap().user.map(|user| user.name), Some("bob".to_owned()));
+    naming.step(vec![event("2", r#","resourceVersion":"1""#)], &history).unwrap();
+    assert_eq!(user(&history), ("bob".to_owned(), false));
+}
