@@ -516,3 +516,28 @@ fn a_step_that_was_prepared_keeps_what_a_scrub_has_left() {
     assert_eq!(reader.check().unwrap().problems, [""; 0]);
     assert!(!history.retain(&plan).unwrap().more, "what was prepared is of a step that was taken");
 }
+
+/// A step that is prepared removes no more than the limit of bytes asks for, whatever the number of objects.
+#[test]
+fn a_step_that_was_prepared_ends_where_the_bytes_suffice() {
+    let server = Server::start(Durability::None).unwrap();
+    let location = address(&server.address(&database(&server)));
+    let mut history = History::at(&location, &cluster(), &settings("a")).unwrap();
+    history.commit(&batch(1..=400)).unwrap();
+    let mut reader = history.reader().unwrap();
+    let used = reader.size().unwrap().bytes;
+    let retention = Retention { bytes: Some(used - used / 8), ..Retention::default() };
+    let mut plan = reader.plan(&retention, at(400)).unwrap();
+    let mut steps = 0;
+    loop {
+        reader.prepare(&mut plan).unwrap();
+        if !history.retain(&plan).unwrap().more {
+            break;
+        }
+        steps += 1;
+    }
+    let left = reader.size().unwrap().bytes;
+    // A sixteenth more than the limit asks for goes, and some of the last step.
+    assert!(left < used - used / 8 && left > used / 2, "{used} bytes, {left} are left after {steps} steps");
+    assert_eq!(reader.check().unwrap().problems, [""; 0]);
+}

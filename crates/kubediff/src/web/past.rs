@@ -26,7 +26,8 @@ use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, heade
 use jiff::Zoned;
 use kubediff_history::Reader;
 use serve::{
-    Body, Catalog, Collection, Resource, Resources, Route, Serve, ServeOptions, ServerVersion, Status, route,
+    Body, Catalog, Collection, Resource, ResourceRequest, Resources, Route, Serve, ServeOptions,
+    ServerVersion, Status, builtin, route,
 };
 
 use super::address;
@@ -160,12 +161,16 @@ impl Past {
         }
         if let Route::Resource(request) = &asking.route
             && resources.find(&request.group, &request.version, &request.plural).is_none()
+            && let Some(resource) = built_in(request)
         {
+            // Why it was not watched is for those who may read it.
+            let (namespace, name) = (request.namespace.as_deref(), access::name(request));
+            let sight = access::sight(viewer, access::verb(request), &resource, namespace, name).await?;
             let asked = request.clone();
             let watched = move |reader: &mut Reader, now: &Zoned| {
                 context.watched(reader, &asked, at.time, now.time_zone()).map_err(of_problem)?
             };
-            self.ask(seen.clone(), watched).await?;
+            self.ask(Seen { sight, user: viewer.name() }, watched).await?;
         }
         let mut release = None;
         if matches!(asking.route, Route::Version) {
@@ -220,6 +225,12 @@ impl Past {
         let answer = self.store.ask(seen, |asked| Ok(question(asked.reader, &asked.now)));
         answer.await.map_err(of_problem)?
     }
+}
+
+/// The resource of a request among those that servers have of their own.
+fn built_in(request: &ResourceRequest) -> Option<Arc<Resource>> {
+    let is_it = |it: &Arc<Resource>| *it.group == *request.group && *it.plural == *request.plural;
+    builtin::resources().into_iter().find(is_it)
 }
 
 /// A view as the catalog of one request.

@@ -5,7 +5,7 @@ use http::request::Parts;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use kubediff_history::{KindName, Reader, Scope};
-use serve::{Reason, ResourceRequest, Route, Status, builtin};
+use serve::{Reason, ResourceRequest, Route, Status};
 
 use super::moment::When;
 use crate::ask::period::unwatched_kinds;
@@ -78,9 +78,6 @@ impl Context {
         zone: &TimeZone,
     ) -> Result<Result<(), Status>, Problem> {
         let ResourceRequest { group, plural, .. } = asked;
-        if builtin::kind(group, plural).is_none() {
-            return Ok(Ok(()));
-        }
         let kind = KindName { group: Some(group.clone()), resource: plural.clone() };
         let scope = Scope { kinds: vec![kind], ..Scope::default() };
         let unwatched = unwatched_kinds(&reader.standing()?, &scope, at, zone);
