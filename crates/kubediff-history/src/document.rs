@@ -3,7 +3,7 @@
 /// A document of the server: its release, or the schemas of a group and version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Document {
-    /// What it is: `version`, or the path of schemas (`openapi/v3/apis/apps/v1`).
+    /// Its name: `version`, or the path of schemas (`openapi/v3/apis/apps/v1`).
     pub name: String,
     /// Which edition it is. Another edition has another content.
     pub edition: String,

@@ -5,6 +5,7 @@ mod archive;
 mod documents;
 mod opening;
 mod retention;
+mod users;
 
 pub use opening::ask_all;
 

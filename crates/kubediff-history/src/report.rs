@@ -132,7 +132,7 @@ pub struct Plan {
     pub(crate) leaves_some: bool,
     /// Age and bytes do not keep the Events up to this one.
     pub(crate) events_up_to: i64,
-    /// What was read for its next step.
+    /// The contents that a reader has read for its next step.
     pub(crate) ahead: Ahead,
 }
 

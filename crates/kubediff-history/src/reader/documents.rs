@@ -1,4 +1,4 @@
-//! What the server said about itself and about its users.
+//! Documents that the server gave about itself, as a reader finds them.
 
 use std::collections::BTreeMap;
 
@@ -24,15 +24,5 @@ impl Reader {
     /// When the file cannot be read, or is damaged.
     pub fn document(&mut self, name: &str, after: Number) -> Result<Option<Vec<u8>>, Error> {
         self.at_once(|db, codec, _| documents::read(db, codec, name, after))
-    }
-
-    /// Whether the history has the user of any change.
-    ///
-    /// # Errors
-    ///
-    /// When the file cannot be read, or is damaged.
-    pub fn has_users(&mut self) -> Result<bool, Error> {
-        let sql = "SELECT id FROM users LIMIT 1";
-        self.at_once(|db, _, _| Ok(db.first(sql, &[], |row| row.get::<i64>(0))?.is_some()))
     }
 }

@@ -1,4 +1,4 @@
-//! What retention is about to remove.
+//! The plan of retention, and the contents that its next step needs.
 
 use jiff::Timestamp;
 

@@ -1,4 +1,4 @@
-//! What the server says about itself, from a record on.
+//! Documents that the server gives about itself, each from a record on.
 
 use std::collections::BTreeMap;
 

@@ -113,7 +113,7 @@ impl Join {
 
     /// The event of a write has come.
     pub(crate) fn write(&mut self, write: Write, now: Timestamp) {
-        // Whoever reads a file from its middle comes upon old ones.
+        // A restart reads the last megabyte of the audit log again, which has old events.
         if now.duration_since(write.to) > KEPT {
             return;
         }

@@ -318,7 +318,7 @@ fn an_event_without_a_user_or_with_times_that_no_clock_shows_is_malformed() {
     let then = "2023-11-14T22:13:20.5Z";
     assert_eq!(event("jane", None, 200, then, then), (1, 0));
     assert_eq!(event("jane", Some("joe"), 200, then, then), (1, 0));
-    // Who is not known is refused: that is an event, and no write.
+    // A request without a known user is refused (401): an event, and no write.
     assert_eq!(event("", None, 401, then, then), (0, 0));
     let (late, early) = ("9999-12-30T22:00:00.9Z", "-009999-01-02T01:59:59Z");
     for (user, impersonated, from, to) in [
@@ -332,7 +332,7 @@ fn an_event_without_a_user_or_with_times_that_no_clock_shows_is_malformed() {
     ] {
         assert_eq!(event(user, impersonated, 200, from, to), (0, 1), "{user} {impersonated:?} {from} {to}");
     }
-    // Whoever reads an old file finds old ones.
+    // An old audit log has old events.
     assert_eq!(event("jane", None, 200, early, early), (1, 0));
 }
 
