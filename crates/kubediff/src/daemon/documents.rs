@@ -28,7 +28,7 @@ const AGAIN: Duration = Duration::from_secs(60);
 /// The time between two documents.
 const PACE: Duration = Duration::from_millis(200);
 
-/// The most documents, and the bytes of the name and address of one. Kubernetes has some thirty of its own groups.
+/// The most documents, and the bytes of the name and address of one.
 const MOST: usize = 64;
 const LONGEST: usize = 512;
 /// The most bytes of a release.

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 /// Where the paths of documents begin.
 const ROOT: &str = "/openapi/v3";
-/// The most bytes of a document. The largest one of Kubernetes has 1.3 MB.
+/// The most bytes of a document.
 const MOST: usize = 8 << 20;
 /// A document is there within this time.
 const LIMIT: Duration = Duration::from_secs(30);
