@@ -1,23 +1,25 @@
 //! Spans, log lines and the time limit of reconciliations.
 
 use std::fmt::Debug;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use informer_controller::{Context, Controller, Failure, Outcome};
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::json;
 use testapi::Patch;
+use tracing::dispatcher::Dispatch;
 use tracing::field::{Field, Visit};
 use tracing::instrument::WithSubscriber;
 use tracing::span::{Attributes, Id, Record};
+use tracing::subscriber::NoSubscriber;
 use tracing::{Event, Metadata, Subscriber};
 
 use crate::support::{Stop, map, maps};
 use crate::wireless::{Wireless, pass};
 
 /// Lines of what it hears of this crate: spans, their records and events, with all fields.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 struct Log(Arc<Mutex<Vec<String>>>);
 
 struct Line(String);
@@ -29,6 +31,15 @@ impl Visit for Line {
 }
 
 impl Log {
+    /// A second subscriber lives as long as the tests. With a single one, tracing asks whether a span or an event is
+    /// of interest on the thread that comes to it first; that may be another test's, which has no subscriber, and its
+    /// answer holds for all threads.
+    fn new() -> Self {
+        static OTHER: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(NoSubscriber::new()));
+        LazyLock::force(&OTHER);
+        Self(Arc::default())
+    }
+
     fn line(&self, first: String, fields: impl FnOnce(&mut Line)) {
         let mut line = Line(first);
         fields(&mut line);
@@ -72,7 +83,7 @@ fn about<'a>(lines: &'a [String], start: &str) -> Vec<&'a str> {
 /// It fails three times, twice for the same reason, and then never again.
 #[tokio::test(start_paused = true)]
 async fn a_reconciliation_is_a_span_and_a_failure_is_a_warning_once() {
-    let log = Log::default();
+    let log = Log::new();
     let world = Wireless::with(&maps(), [map("shop", "a")]);
     let informer = world.factory().informer::<ConfigMap>();
     let (stop, stopped) = Stop::pair();
@@ -108,7 +119,7 @@ async fn a_reconciliation_is_a_span_and_a_failure_is_a_warning_once() {
 
 #[tokio::test(start_paused = true)]
 async fn a_reason_to_give_up_is_an_error_once() {
-    let log = Log::default();
+    let log = Log::new();
     let world = Wireless::with(&maps(), [map("shop", "a")]);
     let informer = world.factory().informer::<ConfigMap>();
     let (stop, stopped) = Stop::pair();
