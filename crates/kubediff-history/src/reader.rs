@@ -148,7 +148,7 @@ impl Reader {
     ///
     /// As each method here: when the file cannot be read, or is damaged.
     pub fn cluster(&mut self) -> Result<Cluster, Error> {
-        self.at_once(|db, _, _| db.cluster())
+        self.session.db().cluster().map_err(|fault| self.failed(fault))
     }
 
     /// Changes, and gaps if they are asked for.

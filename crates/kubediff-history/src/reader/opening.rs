@@ -1,6 +1,8 @@
 //! Opens histories for reading: one, or several of a database.
 
 use std::collections::HashMap;
+#[cfg(feature = "postgres")]
+use std::collections::VecDeque;
 use std::panic::resume_unwind;
 use std::path::Path;
 #[cfg(feature = "postgres")]
@@ -22,7 +24,7 @@ use crate::sqlite::schema;
 #[cfg(feature = "postgres")]
 const ROLES: &[Role] = &[Role::Reader, Role::Writer];
 
-/// The readers of several histories share no more connections than this.
+/// The readers of several histories share no more connections than this, in turn: large ones may follow each other.
 const CONNECTIONS: usize = 2;
 
 /// Asks all of them, as many at the same time as they have connections.
@@ -34,10 +36,14 @@ pub fn ask_all<T: Send, E: Send>(
     of: &mut [T],
     ask: impl Fn(&mut T) -> Result<(), E> + Sync,
 ) -> Result<(), E> {
-    let share = of.len().div_ceil(CONNECTIONS).max(1);
+    let mut shares = [const { Vec::new() }; CONNECTIONS];
+    for it in of {
+        let [share, ..] = &mut shares;
+        share.push(it);
+        shares.rotate_left(1);
+    }
     std::thread::scope(|scope| {
-        let asked = of.chunks_mut(share).map(|some| scope.spawn(|| some.iter_mut().try_for_each(&ask)));
-        let asked: Vec<_> = asked.collect();
+        let asked = shares.map(|share| scope.spawn(|| share.into_iter().try_for_each(&ask)));
         asked.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
     })
 }
@@ -96,16 +102,22 @@ impl Reader {
                 }
                 logs.retain(|log| clusters.is_empty() || clusters.iter().any(|wanted| log.is_of(wanted)));
                 logs.sort_by(|a, b| a.cluster.shown().cmp(b.cluster.shown()));
-                let share = logs.len().div_ceil(CONNECTIONS);
-                let (mut link, mut turn) = (link, Arc::default());
-                let reader = |(at, log)| {
-                    if at > 0 && at % share == 0 {
-                        (link, turn) = (postgres::connect(address, role)?, Arc::default());
-                    }
+                let (mut first, mut links) = (Some(link), VecDeque::new());
+                let reader = |log| {
+                    let used = if links.len() < CONNECTIONS { None } else { links.pop_front() };
+                    let (link, turn) = match used {
+                        Some(link) => link,
+                        None => {
+                            let link = first.take().map_or_else(|| postgres::connect(address, role), Ok)?;
+                            link.prepares();
+                            (link, Arc::default())
+                        }
+                    };
                     let session = postgres::session::Session::among(&link, &turn, log);
+                    links.push_back((link, turn));
                     Self::new(address.place(), Session::Postgres(Box::new(session), address.clone(), role))
                 };
-                logs.into_iter().enumerate().map(reader).collect()
+                logs.into_iter().map(reader).collect()
             }
         }
     }

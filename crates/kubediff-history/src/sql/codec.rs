@@ -59,6 +59,7 @@ pub(crate) struct Stored {
 }
 
 /// The details of a change, packed.
+#[derive(Clone)]
 pub(crate) struct Detail {
     pub(crate) length: usize,
     pub(crate) dictionary: i64,

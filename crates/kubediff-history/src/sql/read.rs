@@ -57,6 +57,7 @@ impl Lens {
 }
 
 /// A row of [`HEAD`].
+#[derive(Clone)]
 pub(crate) struct VersionRow {
     pub(crate) number: i64,
     pub(crate) verb: i64,
@@ -92,7 +93,7 @@ impl VersionRow {
     }
 
     fn change(
-        &self,
+        self,
         db: Db<'_>,
         codec: &mut Codec,
         lens: &Lens,
@@ -107,11 +108,11 @@ impl VersionRow {
         let mut record = ChangeRecord {
             number: Some(number(self.number)),
             cluster: Some(lens.cluster.clone()),
-            object: self.object.clone(),
-            verb,
-            rv_before: self.rv_before.clone(),
-            rv: Some(self.rv.clone()).filter(|rv| !rv.is_empty()),
             observed_at: self.observed_at()?,
+            object: self.object,
+            verb,
+            rv_before: self.rv_before,
+            rv: Some(self.rv).filter(|rv| !rv.is_empty()),
             origin: match self.source {
                 0 => Origin::Watch,
                 1 => Origin::List,
@@ -125,7 +126,7 @@ impl VersionRow {
             dropped: details.dropped.into_owned(),
             key: details.key.map(Cow::into_owned),
             merged: details.merged,
-            user: self.user.clone(),
+            user: self.user,
         };
         if verb == Verb::Recreated && lens.is_limited {
             // The state before is that of another object, which may have been somebody else's.
@@ -183,7 +184,7 @@ impl VersionRow {
         lens: &Lens,
         body: Arc<[u8]>,
     ) -> Outcome<Version> {
-        let change = self.change(db, codec, lens, false)?.map(Box::new);
+        let change = self.clone().change(db, codec, lens, false)?.map(Box::new);
         Ok(Version { change, ..self.state(lens, body)? })
     }
 

@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 
-use super::db::{Db, values};
+use super::db::{Db, Value, values};
 use super::fault::Outcome;
 use super::values::{self, id, number};
 use crate::filter::{Order, Page};
@@ -33,20 +33,28 @@ pub(crate) struct Span {
 impl Span {
     /// All versions from a time on and before another one are in it; at the beginning of a history, also versions of other times.
     pub(crate) fn of(db: Db<'_>, from: Option<Timestamp>, to: Option<Timestamp>) -> Outcome<Self> {
-        let mut span = Self { from: 0, to: i64::MAX };
-        if from.is_none() && to.is_none() {
-            return Ok(span);
+        let all = Self { from: 0, to: i64::MAX };
+        let times: Vec<Value> = from.into_iter().chain(to).map(|time| time.as_microsecond().into()).collect();
+        if times.is_empty() {
+            return Ok(all);
         }
-        let Clock { ordered_from, disordered_until } = Clock::read(db)?;
-        if let Some(from) = from.map(Timestamp::as_microsecond)
-            && disordered_until.is_none_or(|latest| from > latest)
-        {
-            span.from = first(db, ordered_from, from)?;
-        }
-        if let Some(to) = to.map(Timestamp::as_microsecond) {
-            span.to = first(db, ordered_from, to)?;
-        }
-        Ok(span)
+        // The first number that a version of a time or later may have is the one after the last earlier version. A database looks through
+        // an index on times, so `number` has none.
+        let first = |time: usize| {
+            format!("coalesce((SELECT number + 1 FROM main.versions WHERE observed_at < ?{time} AND +number >= low
+                     ORDER BY observed_at DESC, number DESC LIMIT 1), low)")
+        };
+        // Among versions out of order, the numbers say nothing about the first one.
+        let from = from.map(|_| format!("CASE WHEN latest >= ?1 THEN 0 ELSE {} END", first(1)));
+        let to = to.map(|_| first(times.len()));
+        let sql = format!(
+            "SELECT {}, {} FROM (SELECT coalesce((SELECT value FROM meta WHERE name = 'ordered_from'), 0) AS low,
+             (SELECT value FROM meta WHERE name = 'disordered_until') AS latest) clock",
+            from.unwrap_or(all.from.to_string()),
+            to.unwrap_or(all.to.to_string())
+        );
+        let span = db.first(&sql, &times, |row| Ok(Self { from: row.get(0)?, to: row.get(1)? }))?;
+        Ok(span.unwrap_or(all))
     }
 
     /// The part of a page. SQLite seeks by one bound on each side: with two, each page would read from the beginning.
@@ -75,31 +83,10 @@ pub(crate) fn meta(db: Db<'_>, name: &str) -> Outcome<i64> {
     db.one("SELECT value FROM meta WHERE name = ?1", values![name])
 }
 
-/// From which number on no version is earlier than the one before it, and the latest time of those before.
-struct Clock {
-    ordered_from: i64,
-    disordered_until: Option<i64>,
-}
-
-impl Clock {
-    fn read(db: Db<'_>) -> Outcome<Self> {
-        let mut clock = Self { ordered_from: 0, disordered_until: None };
-        let sql = "SELECT name, value FROM meta WHERE name IN ('ordered_from', 'disordered_until')";
-        for (name, value) in
-            db.all(sql, &[], |row| Ok((row.get::<String>(0)?, row.get::<Option<i64>>(1)?)))?
-        {
-            match name.as_str() {
-                "ordered_from" => clock.ordered_from = value.unwrap_or_default(),
-                _ => clock.disordered_until = value,
-            }
-        }
-        Ok(clock)
-    }
-}
-
 /// Whether the numbers say which versions are of this time or later.
 pub(crate) fn is_ordered(db: Db<'_>, time: Timestamp) -> Outcome<bool> {
-    let latest = Clock::read(db)?.disordered_until;
+    let sql = "SELECT value FROM meta WHERE name = 'disordered_until'";
+    let latest = db.first(sql, &[], |row| row.get::<Option<i64>>(0))?.flatten();
     Ok(latest.is_none_or(|latest| time.as_microsecond() > latest))
 }
 
@@ -113,12 +100,4 @@ pub(crate) fn time_of(db: Db<'_>, last: Number) -> Outcome<Option<Timestamp>> {
     let sql = "SELECT observed_at FROM main.versions WHERE number <= ?1 ORDER BY number DESC LIMIT 1";
     let at = db.first(sql, values![id(last)], |row| row.get(0))?;
     at.map(values::time).transpose()
-}
-
-/// The first number from `low` on that a version of this time or later may have: the one after the last earlier version. A database looks
-/// through an index on times, so `number` has none.
-fn first(db: Db<'_>, low: i64, time: i64) -> Outcome<i64> {
-    let sql = "SELECT number FROM main.versions WHERE observed_at < ?1 AND +number >= ?2 ORDER BY observed_at DESC, number DESC LIMIT 1";
-    let before: Option<i64> = db.first(sql, values![time, low], |row| row.get(0))?;
-    Ok(before.map_or(low, |before| before + 1))
 }
