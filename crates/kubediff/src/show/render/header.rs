@@ -34,9 +34,9 @@ pub(super) fn line(renderer: &Renderer, change: &Change, columns: Option<usize>)
     let used = object(renderer, change, &mut out) + 2;
     let words = words(renderer, change);
     let summary = summary(change);
-    let whole = width(&summary) + 2 + width(&escape(&words));
-    let room = columns.map_or(whole, |columns| columns.saturating_sub(used));
-    let (summary, words) = match room.checked_sub(width(&escape(&words)) + 2) {
+    let of_words = width(&escape(&words)) + 2;
+    let room = columns.map_or(width(&summary) + of_words, |columns| columns.saturating_sub(used));
+    let (summary, words) = match room.checked_sub(of_words) {
         Some(left) if left >= LEAST.min(width(&summary)) => (cut(&summary, left), Some(words)),
         _ => (cut(&summary, room.max(LEAST)), None),
     };

@@ -9,7 +9,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 /// the direction of writing, and invisible ones. Otherwise a user who may write to the cluster could write to the
 /// screen of kubediff's user.
 pub(crate) fn escape(text: &str) -> Cow<'_, str> {
-    if !text.contains(is_unsafe) {
+    if is_printable(text) || !text.contains(is_unsafe) {
         return Cow::Borrowed(text);
     }
     let mut safe = String::with_capacity(text.len() + 8);
@@ -46,7 +46,12 @@ pub(crate) fn is_unsafe(c: char) -> bool {
 
 /// How many columns `text` takes.
 pub(crate) fn width(text: &str) -> usize {
-    UnicodeWidthStr::width(text)
+    if is_printable(text) { text.len() } else { UnicodeWidthStr::width(text) }
+}
+
+/// Whether all of it is printable ASCII, as most names and words of a cluster are: those need no tables.
+fn is_printable(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
 }
 
 /// `text` in at most `columns`, with its whole length said when it does not fit.
@@ -121,7 +126,21 @@ pub(crate) fn thousands(number: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::wrap;
+    use std::borrow::Cow;
+
+    use unicode_width::UnicodeWidthStr;
+
+    use super::{escape, width, wrap};
+
+    #[test]
+    fn ascii_is_as_wide_and_as_safe_as_the_tables_say() {
+        for byte in 0..=0x7f_u8 {
+            let text = char::from(byte).to_string();
+            assert_eq!(width(&text), UnicodeWidthStr::width(text.as_str()), "{byte}");
+            let is_safe = (0x20..0x7f).contains(&byte);
+            assert_eq!(matches!(escape(&text), Cow::Borrowed(_)), is_safe, "{byte}");
+        }
+    }
 
     #[test]
     fn lines_break_after_separators() {
