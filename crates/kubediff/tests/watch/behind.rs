@@ -87,6 +87,19 @@ impl Set {
         }
     }
 
+    /// Waits until the history has so many gaps.
+    async fn has_gaps(&self, count: usize) -> Vec<Gap> {
+        let begin = Instant::now();
+        loop {
+            let gaps = self.gaps();
+            if gaps.len() >= count {
+                return gaps;
+            }
+            assert!(begin.elapsed() < PATIENCE, "{gaps:#?}");
+            tokio::task::yield_now().await;
+        }
+    }
+
     /// Waits until the sink has every record.
     async fn is_told(&self) {
         let begin = Instant::now();
@@ -180,7 +193,8 @@ async fn k1_the_gap_of_a_break_begins_at_the_last_event_although_the_reconnect_f
     let session = noticed.await.unwrap();
     set.server.accept_connections().unwrap();
     set.is_recorded().await;
-    let gaps = set.gaps();
+    // An outage is recorded when it is over, which may be after its changes.
+    let gaps = set.has_gaps(2).await;
     let [of_break, of_outage] = &gaps[..] else { panic!("{gaps:#?}") };
     let (of_break, of_outage) =
         if of_break.from <= of_outage.from { (of_break, of_outage) } else { (of_outage, of_break) };
