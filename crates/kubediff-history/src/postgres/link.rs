@@ -39,8 +39,6 @@ enum Command {
     Batch(String, SyncSender<Answer<()>>),
     /// Runs this statement now and after each such time.
     Repeat(Duration, String),
-    /// Prepares each statement when it is asked for the first time.
-    Prepare,
 }
 
 /// A connection.
@@ -97,12 +95,6 @@ impl Link {
     pub(crate) fn repeat(&self, every: Duration, sql: String) {
         // A connection that has ended says so at the next statement.
         let _ = self.commands.send(Command::Repeat(every, sql));
-    }
-
-    /// Prepares each statement from its first run on, and not from its second one: several logs ask the same.
-    pub(crate) fn prepares(&self) {
-        // A connection that has ended says so at the next statement.
-        let _ = self.commands.send(Command::Prepare);
     }
 
     fn ask<T>(&self, command: impl FnOnce(SyncSender<Answer<T>>) -> Command) -> Outcome<T> {
@@ -162,7 +154,6 @@ async fn drive(
                 let _ = reply.send(done);
             }
             Some(Command::Repeat(every, sql)) => repeat = Some((tokio::time::interval(every), sql)),
-            Some(Command::Prepare) => client.at_once = true,
         }
     }
 }
@@ -210,12 +201,10 @@ async fn connect(config: Config, tls: Option<Arc<rustls::ClientConfig>>) -> Answ
     Ok(client)
 }
 
-/// A client, and the statements that it has prepared: those that were asked before, or all. Their plans are made once.
+/// A client, and the statements that it has prepared: those that were asked before. Their plans are made once.
 struct Prepared {
     client: Client,
     asked: HashMap<String, Option<tokio_postgres::Statement>>,
-    /// Whether a statement is prepared when it is asked for the first time.
-    at_once: bool,
 }
 
 /// This many statements are remembered.
@@ -223,7 +212,7 @@ const REMEMBERED: usize = 500;
 
 impl Prepared {
     fn new(client: Client) -> Self {
-        Self { client, asked: HashMap::new(), at_once: false }
+        Self { client, asked: HashMap::new() }
     }
 
     async fn run(&mut self, first: Option<String>, statements: &[Statement]) -> Answer<Vec<Done>> {
@@ -231,12 +220,13 @@ impl Prepared {
             if self.asked.len() >= REMEMBERED {
                 self.asked.clear();
             }
-            let is_first = !self.asked.contains_key(sql) && !self.at_once;
-            if self.asked.get(sql).is_none_or(Option::is_none) {
-                let types: Vec<Type> = values.iter().map(Value::type_).collect();
-                let prepared =
-                    if is_first { None } else { Some(self.client.prepare_typed(sql, &types).await?) };
-                self.asked.insert(sql.clone(), prepared);
+            match self.asked.get_mut(sql) {
+                None => drop(self.asked.insert(sql.clone(), None)),
+                Some(prepared) if prepared.is_none() => {
+                    let types: Vec<Type> = values.iter().map(Value::type_).collect();
+                    *prepared = Some(self.client.prepare_typed(sql, &types).await?);
+                }
+                Some(_) => {}
             }
         }
         let (client, asked) = (&self.client, &self.asked);

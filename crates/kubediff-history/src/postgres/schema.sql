@@ -196,7 +196,7 @@ BEGIN
 END $$;
 CREATE FUNCTION may_read() RETURNS boolean LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = kubediff, pg_temp AS $$
 BEGIN
-    -- The cheaper question comes first: each statement of a reader asks both for each of its tables.
+    -- The cheaper check comes first: PostgreSQL makes it for each table of each statement.
     RETURN pg_catalog.pg_has_role(session_user, 'kubediff_reader', 'MEMBER') OR kubediff.may_write();
 END $$;
 -- The last record that is not kept. Its row, and those before it, go with their days.

@@ -105,13 +105,10 @@ impl Reader {
                 let (mut first, mut links) = (Some(link), VecDeque::new());
                 let reader = |log| {
                     let used = if links.len() < CONNECTIONS { None } else { links.pop_front() };
-                    let (link, turn) = match used {
-                        Some(link) => link,
-                        None => {
-                            let link = first.take().map_or_else(|| postgres::connect(address, role), Ok)?;
-                            link.prepares();
-                            (link, Arc::default())
-                        }
+                    let (link, turn) = match (used, first.take()) {
+                        (Some(used), _) => used,
+                        (None, Some(first)) => (first, Arc::default()),
+                        (None, None) => (postgres::connect(address, role)?, Arc::default()),
                     };
                     let session = postgres::session::Session::among(&link, &turn, log);
                     links.push_back((link, turn));

@@ -193,7 +193,7 @@ async fn k1_the_gap_of_a_break_begins_at_the_last_event_although_the_reconnect_f
     let session = noticed.await.unwrap();
     set.server.accept_connections().unwrap();
     set.is_recorded().await;
-    // An outage is recorded when it is over, which may be after its changes.
+    // The daemon records an outage when it is over, which may be after the changes of that time.
     let gaps = set.has_gaps(2).await;
     let [of_break, of_outage] = &gaps[..] else { panic!("{gaps:#?}") };
     let (of_break, of_outage) =

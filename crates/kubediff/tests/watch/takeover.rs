@@ -524,12 +524,12 @@ async fn an_asynchronous_replica_that_takes_over_has_a_gap_for_what_it_lacks() {
             follows("1", "replay_lsn = pg_current_wal_lsn()");
             replica.sql("postgres", "ALTER SYSTEM SET primary_conninfo = ''").unwrap();
             replica.sql("postgres", "SELECT pg_reload_conf()").unwrap();
-            // One that lags for a moment is not gone.
+            // A replica that lags for a moment is not gone.
             follows("0", "true");
             write("cart", "2");
             write("pay", "1");
             until(&place, "pay added by watch");
-            // The standby has seen both, and has forgotten them: they are recorded. One that comes to it later would be kept, and nothing lost.
+            // The standby has seen both, and has forgotten them: they are recorded. A change that comes to the standby later would be kept, and nothing lost.
             let (begun, mut since) = (Instant::now(), Instant::now());
             while since.elapsed() < Duration::from_secs(3) {
                 if !standby.status().contains("keeps 0 changes") {
