@@ -33,7 +33,8 @@ impl Client {
         let config = ureq::Agent::config_builder()
             .tls_config(tls)
             .http_status_as_error(false)
-            .timeout_global(Some(Duration::from_secs(30)))
+            // A watch lasts over a restart, which may take more than 30 s on a busy machine.
+            .timeout_global(Some(Duration::from_secs(180)))
             // Kept connections do not survive the restarts.
             .max_idle_connections(0)
             .build();

@@ -131,9 +131,19 @@ pub(super) fn run(jobs: Vec<Job>) -> Result<Vec<Ended>, Error> {
     Ok(ended)
 }
 
+/// The frames of backtraces are left out: they would push the message of a panic above the last lines.
 fn last_lines(output: &str) -> String {
-    let lines: Vec<String> = output.trim_end().lines().map(|line| format!("    {line}")).collect();
+    let lines = output.trim_end().lines().filter(|line| !is_of_a_frame(line));
+    let lines: Vec<String> = lines.map(|line| format!("    {line}")).collect();
     lines[lines.len().saturating_sub(LAST_LINES)..].join("\n")
+}
+
+/// Whether a line is `   4: function` or `     at file:line:column` of a backtrace.
+fn is_of_a_frame(line: &str) -> bool {
+    let text = line.trim_start();
+    let number = text.trim_start_matches(|digit: char| digit.is_ascii_digit());
+    line.starts_with("  ")
+        && (text.starts_with("at ") || number.len() < text.len() && number.starts_with(": "))
 }
 
 fn joined<T>(thread: thread::ScopedJoinHandle<'_, Result<T, Error>>) -> Result<T, Error> {
@@ -172,6 +182,14 @@ mod tests {
         let shown = last_lines(&output);
         assert!(shown.starts_with("    line 3\n") && shown.ends_with("\n    line 32"), "{shown}");
         assert_eq!(last_lines("all\n\n"), "    all");
+        let panic = "thread 'a' panicked at a.rs:1:2:\n  left: 1\n";
+        let frames: String =
+            (0..LAST_LINES).map(|it| format!("  {it:>2}: a::b\n             at ./a.rs:1:2\n")).collect();
+        let shown = last_lines(&format!("{panic}stack backtrace:\n{frames}failures:\n    a::b\n"));
+        assert!(
+            shown.contains("a.rs:1:2") && shown.contains("  left: 1") && !shown.contains("2: a::b"),
+            "{shown}"
+        );
     }
 
     #[test]

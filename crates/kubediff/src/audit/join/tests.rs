@@ -43,7 +43,7 @@ struct Play {
 }
 
 impl Play {
-    /// `USER VERB RESOURCE/NAME[/SUBRESOURCE] [@VERSION] [MANAGER]`, carried out from one time to another.
+    /// `USER VERB RESOURCE/NAME[/SUBRESOURCE] [@VERSION] [MANAGER] [NUMBER]`, carried out from one time to another. The event's id is all of it.
     fn write(&mut self, text: &str, from: i64, to: i64) -> &mut Self {
         let words: Vec<&str> = text.split(' ').collect();
         let (version, words): (Vec<&str>, Vec<&str>) =
@@ -358,7 +358,7 @@ fn random(seed: u64) -> (usize, usize) {
     let (mut truth, mut later) = (Vec::new(), Vec::new());
     let mut versions = [1_u64; 3];
     let mut at = 0;
-    for _ in 0..60 {
+    for number in 0..60 {
         at += random.i64(0..400);
         let (which, user) = (random.usize(..3), format!("user{}", random.u8(..5)));
         // It is carried out at some time within.
@@ -366,7 +366,7 @@ fn random(seed: u64) -> (usize, usize) {
         let manager = if random.bool() { "helm" } else { "edit" };
         let has_version = random.u8(..3) == 0;
         let version = if has_version { format!(" @{}", versions[which]) } else { String::new() };
-        later.push((format!("{user} patch deployments/o{which}{version} {manager}"), from, to));
+        later.push((format!("{user} patch deployments/o{which}{version} {manager} {number}"), from, to));
         if random.u8(..6) > 0 {
             let by = if random.bool() { format!(" by {manager}") } else { String::new() };
             let change = format!("updated deployments/o{which} @{} spec.replicas{by}", versions[which]);
