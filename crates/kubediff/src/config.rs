@@ -101,7 +101,6 @@ pub struct Config {
     pub secrets: SecretsSettings,
     /// The key of these hashes. Default: beside the history, as `kubediff.key`. It is made when it does not exist.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub key_file: Option<PathBuf>,
     /// Where changes are sent, by a name of your choice.
     pub sinks: BTreeMap<String, Sink>,
@@ -109,7 +108,6 @@ pub struct Config {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub routes: Option<Vec<Route>>,
     /// Where `/healthz`, `/readyz` and `/metrics` are: `:8080`, `127.0.0.1:8080`; `null` for nowhere.
-    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub listen: Option<Text<Listen>>,
     /// A request for `/status` or `/metrics` has to send this as a bearer token. Default: none has to. It is read at the start.
     #[serde(skip_serializing_if = "Option::is_none")]

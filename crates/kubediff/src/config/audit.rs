@@ -15,7 +15,6 @@ use super::web::TlsFiles;
 pub struct AuditSettings {
     /// The file that the API server writes (`--audit-log-path`), in JSON. It is followed when it rotates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub log: Option<PathBuf>,
     /// A listener to which the API server sends its events (`--audit-webhook-config-file`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -31,7 +30,6 @@ pub struct AuditSettings {
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct AuditWebhook {
     /// Where it is: `:9443`, `127.0.0.1:9443`.
-    #[cfg_attr(test, schemars(with = "String"))]
     pub listen: Text<Listen>,
     /// The certificate. Without TLS, an API server sends no token.
     pub tls: TlsFiles,

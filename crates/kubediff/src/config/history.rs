@@ -25,7 +25,6 @@ pub enum PlaceError {
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct HistorySettings {
     /// The file. It is made when it does not exist. With `postgres`, the key of the hashes is beside it, and nothing else.
-    #[cfg_attr(test, schemars(with = "String"))]
     pub path: PathBuf,
     /// A database instead of the file.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -53,7 +52,6 @@ pub struct Events {
     /// Whether any are.
     pub keep: bool,
     /// The age up to which they are kept: `3d`. At least `1h`.
-    #[cfg_attr(test, schemars(with = "String"))]
     pub age: Text<Period>,
     /// The part of `retention.size` that they may take.
     #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
@@ -73,10 +71,8 @@ impl Default for Events {
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct Retention {
     /// Changes younger than this: `30d`. At least `1h`; `null` for no limit.
-    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub age: Option<Text<Period>>,
     /// About so much of the file: `8GiB`. At least `64MiB`; `null` for no limit.
-    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub size: Option<Text<Size>>,
     /// The number of latest changes to keep. Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]

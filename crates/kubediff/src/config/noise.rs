@@ -32,14 +32,11 @@ pub struct NoiseSettings {
 pub struct Ignore {
     /// The resource. Default: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub resource: Option<Text<ResourceName>>,
     /// In which namespaces; `*` stands for any characters. Default: everywhere.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(test, schemars(with = "Vec<String>"))]
     pub namespaces: Vec<Glob>,
     /// The paths: `spec.replicas`, `spec.template.spec.containers[web].image`.
-    #[cfg_attr(test, schemars(with = "Vec<String>"))]
     pub paths: Vec<Text<PathPattern>>,
 }
 
@@ -50,10 +47,8 @@ pub struct Ignore {
 pub struct Hide {
     /// The resource. Default: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub resource: Option<Text<ResourceName>>,
     /// Where the value is: `spec.token`.
-    #[cfg_attr(test, schemars(with = "String"))]
     pub path: Text<PathPattern>,
 }
 

@@ -91,31 +91,24 @@ impl<'de> Visitor<'de> for Switch {
 pub struct Match {
     /// Resources, as kubectl names them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(test, schemars(with = "Vec<String>"))]
     pub resources: Vec<Text<ResourceName>>,
     /// Namespaces; `*` stands for any characters. Objects without a namespace do not match.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(test, schemars(with = "Vec<String>"))]
     pub namespaces: Vec<Glob>,
     /// Names of objects; `*` stands for any characters.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(test, schemars(with = "Vec<String>"))]
     pub names: Vec<Glob>,
     /// The labels that the object has after the change, or had before, as `kubectl -l` has it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub labels: Option<Text<Selector>>,
     /// Where the object differs: `spec.template.spec.containers[*].image`. Of an object that came or went, what it has.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(test, schemars(with = "Vec<String>"))]
     pub paths: Vec<Text<PathPattern>>,
     /// The managers that made it; `*` stands for any characters: `kubectl-*`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(test, schemars(with = "Vec<String>"))]
     pub managers: Vec<Glob>,
     /// The users whose requests made it, from the audit log; `*` stands for any characters. A change whose user is unknown does not match.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(test, schemars(with = "Vec<String>"))]
     pub users: Vec<Glob>,
     /// The kinds of change: `added`, `updated`, `deleted`, `recreated`.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -13,7 +13,6 @@ use super::value::{Period, Text};
 pub struct SecretsSettings {
     /// How long a change with a text that looks like a secret waits for the Secret that has it, and all changes after it: `1s`. Others
     /// are recorded at once.
-    #[cfg_attr(test, schemars(with = "String"))]
     pub wait: Text<Period>,
 }
 

@@ -42,11 +42,9 @@ pub struct SlackSettings {
     pub webhook: Option<Secret>,
     /// Changes of one object are replies to its last message for so long; `0s` for no threads.
     #[serde(default = "thread")]
-    #[cfg_attr(test, schemars(with = "String"))]
     pub thread: Text<Period>,
     /// The limit of a request: from `1s` to `5m`.
     #[serde(default = "timeout")]
-    #[cfg_attr(test, schemars(with = "String"))]
     pub timeout: Text<Period>,
 }
 
@@ -82,11 +80,9 @@ pub struct WebhookSettings {
     pub batch: u32,
     /// The limit of a request: from `1s` to `5m`.
     #[serde(default = "timeout")]
-    #[cfg_attr(test, schemars(with = "String"))]
     pub timeout: Text<Period>,
     /// A file with certificates in PEM to trust besides those of the machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub ca_file: Option<PathBuf>,
 }
 
@@ -156,14 +152,12 @@ pub struct JetStreamSettings {
     pub password: Option<Secret>,
     /// A file with certificates in PEM to trust besides those of the machine. The connection is encrypted then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub ca_file: Option<PathBuf>,
     /// Whether a stream that does not exist is created: in files, without limits.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub create: bool,
     /// The limit of an answer: from `1s` to `5m`.
     #[serde(default = "answer")]
-    #[cfg_attr(test, schemars(with = "String"))]
     pub timeout: Text<Period>,
 }
 
@@ -173,11 +167,9 @@ pub struct JetStreamSettings {
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct FileSettings {
     /// The file.
-    #[cfg_attr(test, schemars(with = "String"))]
     pub path: PathBuf,
     /// Another file begins when this one is so large: at least `1MiB`.
     #[serde(default = "max_size")]
-    #[cfg_attr(test, schemars(with = "String"))]
     pub max_size: Text<Size>,
     /// How many older files are kept, up to 1000.
     #[serde(default = "max_files")]
@@ -185,7 +177,6 @@ pub struct FileSettings {
     pub max_files: u32,
     /// The permissions of a file that is made, in quotes: `"0640"` lets a group read it, such as that of a log shipper.
     #[serde(default = "mode")]
-    #[cfg_attr(test, schemars(with = "String"))]
     pub mode: Text<Mode>,
 }
 

@@ -25,11 +25,9 @@ pub struct Watch {
     pub namespaces: Vec<String>,
     /// Only objects with these labels, as `kubectl -l` has it: `app=cart,tier in (web,db)`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub labels: Option<Text<Selector>>,
     /// Only objects with these fields, as `kubectl --field-selector` has it. Not every resource takes every field.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub fields: Option<Text<FieldSelector>>,
 }
 
@@ -40,11 +38,9 @@ pub struct Watch {
 pub struct Exclude {
     /// Resources, as kubectl names them: `secrets`, `*.example.com`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(test, schemars(with = "Vec<String>"))]
     pub resources: Vec<Text<ResourceName>>,
     /// Namespaces; `*` stands for any characters: `kube-*`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(test, schemars(with = "Vec<String>"))]
     pub namespaces: Vec<Glob>,
 }
 

@@ -13,7 +13,6 @@ use super::value::Text;
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct WebSettings {
     /// Where the page is: `:8443`, `127.0.0.1:8443`.
-    #[cfg_attr(test, schemars(with = "String"))]
     pub listen: Text<Listen>,
     /// The certificate. It may be left out where only this machine reaches the page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -26,9 +25,7 @@ pub struct WebSettings {
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct TlsFiles {
     /// The file of the certificate, and of those between it and its authority.
-    #[cfg_attr(test, schemars(with = "String"))]
     pub certificate: PathBuf,
     /// The file of its key.
-    #[cfg_attr(test, schemars(with = "String"))]
     pub key: PathBuf,
 }
