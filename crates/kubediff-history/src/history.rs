@@ -140,6 +140,15 @@ impl History {
         Ok(values::number(self.0.last()))
     }
 
+    /// Says what commits have passed over since the last call: damaged versions, which those after them are no differences to.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Damaged`] for the first of them. What was committed is stored all the same.
+    pub fn passed_over(&mut self) -> Result<(), Error> {
+        self.0.reworking(|packing, _| packing.damage.take().map_or(Ok(()), Err))
+    }
+
     /// Gives up the memory of recent versions and of pages of the file; they are read again when they are needed.
     ///
     /// # Errors

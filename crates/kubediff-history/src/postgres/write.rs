@@ -79,7 +79,8 @@ struct Known {
     newest: i64,
     chain: u32,
     day: i64,
-    body: Arc<[u8]>,
+    /// `None` if it is damaged.
+    body: Option<Arc<[u8]>>,
     /// Whether noise has come since.
     has_state: bool,
 }
@@ -426,9 +427,10 @@ impl Writer {
             Ok((of, row.get::<i64>(3)? != 0, row.get::<i64>(4)? != 0, row.get::<i64>(5)?, row.get::<i64>(6)?))
         })?;
         let newest: Vec<i64> = found.iter().map(|(.., number, _)| *number).collect();
-        let mut bodies = self.packing.codec.bodies(db, &newest)?;
+        let mut bodies = self.packing.newest(db, &newest)?;
         for ((object, family, uid), has_ended, has_state, newest, day) in found {
-            let Some((body, chain)) = bodies.remove(&newest) else { continue };
+            let (body, chain) = bodies.remove(&newest).unzip();
+            let chain = chain.unwrap_or_default();
             self.remember((family, uid), Known { object, has_ended, newest, chain, day, body, has_state });
         }
         Ok(())
@@ -436,7 +438,7 @@ impl Writer {
 
     fn remember(&mut self, key: (i64, String), known: Known) {
         self.absent.remove(&key);
-        let weight = known.body.len() + RECENT_ENTRY;
+        let weight = known.body.as_ref().map_or(0, |body| body.len()) + RECENT_ENTRY;
         self.recent.insert(key, known, weight);
     }
 
@@ -460,9 +462,11 @@ impl Writer {
         let at = timed.at;
         let live = known.as_ref().filter(|known| !known.has_ended);
         match (observation.what, live) {
-            (What::Known | What::Noise, Some(_)) => self.noise(rows, observation, at, key, known),
+            (What::Known | What::Noise, Some(live)) if live.body.is_some() => {
+                self.noise(rows, observation, at, key, known)
+            }
             // Nothing is known that this could differ from, so the history of the object begins here.
-            (What::Known | What::Noise, None) => self.version(db, rows, observation, (at, kind), known, None),
+            (What::Known | What::Noise, _) => self.version(db, rows, observation, (at, kind), known, None),
             // An Event that was left out when it came is left out when it goes.
             (What::Event, None) if observation.record.verb == Verb::Deleted => Ok(()),
             (What::Change | What::Event, _) => {
@@ -487,7 +491,7 @@ impl Writer {
             at,
             length: bytes.len(),
             crc: crc32fast::hash(bytes),
-            frame: self.packing.codec.pack_delta(&known.body, &[], bytes)?,
+            frame: self.packing.codec.pack_delta(known.body.as_deref().unwrap_or_default(), &[], bytes)?,
         };
         rows.object(known.object).state = Some(Some(state));
         self.remember(key, Known { has_state: true, ..known });
@@ -516,7 +520,9 @@ impl Writer {
         };
         // A day is whole by itself, so that it can be dropped.
         let base = live.filter(|known| known.day == self.day);
-        let base = base.map(|known| Base { number: known.newest, chain: known.chain, body: &known.body });
+        let base = base.and_then(|known| {
+            Some(Base { number: known.newest, chain: known.chain, body: known.body.as_ref()? })
+        });
         let bytes = observation.body.bytes();
         let content = self.packing.content(db, kind, base.as_ref(), &details, bytes)?;
 
@@ -563,7 +569,7 @@ impl Writer {
         if observation.what == What::Event {
             rows.event_bytes += packed.frame.len() + content.packed.frame.len() + ROW;
         }
-        let body = observation.body.shared();
+        let body = Some(observation.body.shared());
         let verb = change.map_or(0, |change| match observation.what {
             What::Event => event_code(change.verb),
             _ => verb_code(change.verb),

@@ -30,6 +30,11 @@ impl Fault {
         Self::Damaged(what.into())
     }
 
+    /// Whether the content of a row contradicts itself.
+    pub(crate) fn is_damage(&self) -> bool {
+        matches!(self, Self::Damaged(_) | Self::Zstd(_))
+    }
+
     /// Whether nobody knows if the last statement was executed.
     #[cfg(feature = "postgres")]
     pub(crate) fn is_unanswered(&self) -> bool {

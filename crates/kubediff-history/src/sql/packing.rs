@@ -5,13 +5,11 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::codec::{Codec, Packed, Purpose};
+use super::codec::{Bodies, Codec, Packed, Purpose};
 #[cfg(feature = "postgres")]
 use super::db::Statement;
 use super::db::{Db, values};
-#[cfg(feature = "postgres")]
-use super::fault::Fault;
-use super::fault::Outcome;
+use super::fault::{Fault, Outcome};
 use super::names::{KindId, Names, Table};
 #[cfg(feature = "postgres")]
 use super::recent::Recent;
@@ -28,6 +26,8 @@ pub(crate) const ROW: usize = 200;
 pub(crate) struct Packing {
     pub(crate) names: Names,
     pub(crate) codec: Codec,
+    /// The first damage that was passed over since somebody asked.
+    pub(crate) damage: Option<Fault>,
     /// Contents that versions share, where the database is not asked for them.
     #[cfg(feature = "postgres")]
     pub(crate) shared: Option<Shared>,
@@ -56,9 +56,29 @@ impl Packing {
         Ok(Self {
             names: Names::new(),
             codec,
+            damage: None,
             #[cfg(feature = "postgres")]
             shared: None,
         })
+    }
+
+    /// The contents of the newest versions of objects, each with how many deltas lead to it. Without one that is damaged the next version is a
+    /// full one.
+    pub(crate) fn newest(&mut self, db: Db<'_>, numbers: &[i64]) -> Outcome<Bodies> {
+        match self.codec.bodies(db, numbers) {
+            Err(fault) if fault.is_damage() => match numbers.split_at(numbers.len() / 2) {
+                ([], _) => {
+                    self.damage.get_or_insert(fault);
+                    Ok(Bodies::new())
+                }
+                (some, others) => {
+                    let mut bodies = self.newest(db, some)?;
+                    bodies.extend(self.newest(db, others)?);
+                    Ok(bodies)
+                }
+            },
+            bodies => bodies,
+        }
     }
 
     /// A delta from the version before, or a full version where that is shorter, or the deltas are many.

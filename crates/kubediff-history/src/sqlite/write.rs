@@ -41,7 +41,8 @@ struct Known {
     newest: i64,
     /// How many deltas lead to it.
     chain: u32,
-    body: Arc<[u8]>,
+    /// `None` if it is damaged.
+    body: Option<Arc<[u8]>>,
     /// Whether noise has come since.
     has_state: bool,
 }
@@ -169,10 +170,12 @@ impl BatchWriter {
         let known = self.known(connection, &key)?;
         let at = self.time(connection, observation.record.observed_at.as_microsecond())?;
         match (observation.what, known) {
-            (What::Known | What::Noise, Some(known)) => self.noise(connection, observation, at, key, known),
+            (What::Known | What::Noise, Some(known)) if known.body.is_some() => {
+                self.noise(connection, observation, at, key, known)
+            }
             // Nothing is known that this could differ from, so the history of the object begins here.
-            (What::Known | What::Noise, None) => {
-                self.version(connection, observation, (at, kind), None, None)
+            (What::Known | What::Noise, known) => {
+                self.version(connection, observation, (at, kind), known, None)
             }
             // An Event that was left out when it came is left out when it goes.
             (What::Event, None) if observation.record.verb == Verb::Deleted => Ok(()),
@@ -215,7 +218,7 @@ impl BatchWriter {
     ) -> Outcome<Option<(i64, Arc<[u8]>)>> {
         let family = self.packing.names.kind(Db(connection), object)?.family;
         let known = self.known(connection, &(family, object.uid.clone()))?;
-        Ok(known.map(|known| (known.newest, known.body)))
+        Ok(known.and_then(|known| Some((known.newest, known.body?))))
     }
 
     /// The known state of a live object; `None` for others.
@@ -233,13 +236,13 @@ impl BatchWriter {
         let newest = "SELECT max(number) FROM versions WHERE object = ?1";
         let newest: Option<i64> = connection.prepare_cached(newest)?.query_row([object], |row| row.get(0))?;
         let newest = newest.ok_or_else(|| Fault::damaged(format!("object {object} has no version")))?;
-        let body = self.packing.codec.body(Db(connection), newest)?;
-        let chain = chain_of(connection, newest)?;
+        let (body, chain) = self.packing.newest(Db(connection), &[newest])?.remove(&newest).unzip();
+        let chain = chain.unwrap_or_default();
         Ok(Some(Known { object, newest, chain, body, has_state }))
     }
 
     fn remember(&mut self, key: (i64, String), known: Known) {
-        let weight = known.body.len() + RECENT_ENTRY;
+        let weight = known.body.as_ref().map_or(0, |body| body.len()) + RECENT_ENTRY;
         self.recent.insert(key, known, weight);
     }
 
@@ -255,7 +258,8 @@ impl BatchWriter {
         let bytes = observation.body.bytes();
         // The base is the newest version and not the noise before: each noise replaces the one before it, and none is needed to
         // read another.
-        let delta = self.packing.codec.pack_delta(&known.body, &[], bytes)?;
+        let base = known.body.as_deref().unwrap_or_default();
+        let delta = self.packing.codec.pack_delta(base, &[], bytes)?;
         let sql =
             "UPDATE objects SET state_rv = ?2, state_at = ?3, state_length = ?4, state_crc = ?5, state = ?6
                    WHERE id = ?1";
@@ -289,8 +293,9 @@ impl BatchWriter {
             [] => Packed { dictionary: 0, frame: Vec::new() },
             details => self.packing.codec.pack(Db(connection), kind.id, Purpose::Detail, details)?,
         };
-        let base =
-            known.as_ref().map(|known| Base { number: known.newest, chain: known.chain, body: &known.body });
+        let base = known.as_ref().and_then(|known| {
+            Some(Base { number: known.newest, chain: known.chain, body: known.body.as_ref()? })
+        });
         let bytes = observation.body.bytes();
         let content = self.packing.content(Db(connection), kind, base.as_ref(), &details, bytes)?;
 
@@ -361,7 +366,7 @@ impl BatchWriter {
         if has_ended {
             self.recent.remove(&key);
         } else {
-            let body = observation.body.shared();
+            let body = Some(observation.body.shared());
             let known = Known { object: id, newest: number, chain: content.chain, body, has_state: false };
             self.remember(key, known);
         }
@@ -383,13 +388,4 @@ fn object_id(
                state_length = NULL, state_crc = NULL, state = NULL RETURNING id";
     let row = params![kind.family, namespace, object.name, object.uid, first];
     Ok(connection.prepare_cached(sql)?.query_row(row, |row| row.get(0))?)
-}
-
-/// How many deltas lead to a version.
-fn chain_of(connection: &Connection, number: i64) -> Outcome<u32> {
-    let sql = "WITH RECURSIVE chain (base) AS (
-                   SELECT base FROM versions WHERE number = ?1
-                   UNION ALL SELECT versions.base FROM chain JOIN versions ON versions.number = chain.base)
-               SELECT count(*) - 1 FROM chain";
-    Ok(connection.prepare_cached(sql)?.query_row([number], |row| row.get(0))?)
 }

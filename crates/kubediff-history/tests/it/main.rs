@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise, its helpers too")]
 
+mod damage;
 mod documents;
 mod events;
 mod file;

@@ -12,6 +12,11 @@ pub(crate) fn read(path: &Path) -> Reader {
     Reader::open(path).unwrap()
 }
 
+/// Damages the content of all versions.
+pub(crate) fn damage(path: &Path) {
+    rusqlite::Connection::open(path).unwrap().execute_batch("UPDATE versions SET crc = crc + 1").unwrap();
+}
+
 /// Seeds of random operations.
 pub(crate) const SEEDS: u64 = 4;
 pub(crate) const IS_FILE: bool = true;

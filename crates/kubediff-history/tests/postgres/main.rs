@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise, its helpers too")]
 
 mod archive;
+#[path = "../it/damage.rs"]
+mod damage;
 #[path = "../it/documents.rs"]
 mod documents;
 #[path = "../it/events.rs"]

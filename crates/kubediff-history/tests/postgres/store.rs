@@ -45,6 +45,12 @@ pub(crate) fn read(path: &Path) -> Reader {
     Reader::at(&location(path), None).unwrap()
 }
 
+/// Damages the content of all versions.
+pub(crate) fn damage(path: &Path) {
+    let sql = "UPDATE kubediff.versions SET crc = crc + 1";
+    with(path, |server, database| server.sql(database, sql).unwrap());
+}
+
 /// Seeds of random operations.
 pub(crate) const SEEDS: u64 = 2;
 pub(crate) const IS_FILE: bool = false;

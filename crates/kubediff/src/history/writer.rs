@@ -237,7 +237,12 @@ impl HistoryWriter {
     }
 
     fn store(&mut self) -> Result<(), Error> {
-        let number = self.history.lock().commit(&self.batch)?;
+        let mut history = self.history.lock();
+        let number = history.commit(&self.batch)?;
+        let passed_over = history.passed_over();
+        drop(history);
+        // It is said, and recording goes on.
+        let _ = self.history.noticing(passed_over);
         self.batch = Batch::default();
         (self.bytes, self.is_urgent, self.committed) = (0, false, Instant::now());
         self.history.grown(number);

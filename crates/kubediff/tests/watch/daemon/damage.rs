@@ -56,13 +56,15 @@ async fn k6_a_damaged_history_is_a_reason_not_to_be_ready_and_is_said_once() {
     set.configure("watch: {resources: [cm]}\nsinks:\n  log: {file: {path: changes.log}}\n");
     set.shop.create("a", "1").await;
     let (daemon, address) = set.serve().await;
-    // The record of a deletion needs the state before it.
+    while get(&address, "/readyz").await.0 != StatusCode::OK {
+        tokio::task::yield_now().await;
+    }
+    // The record of a deletion needs the state before it. A scrub reads that, too, a second after the start.
     let foreign = rusqlite::Connection::open(set.path("history.db")).unwrap();
     while foreign.execute("UPDATE versions SET frame = x'00'", []).unwrap() == 0 {
         tokio::task::yield_now().await;
     }
     drop(foreign);
-    assert_eq!(get(&address, "/readyz").await.0, StatusCode::OK);
     set.shop.delete("a").await;
     let reason = loop {
         match get(&address, "/readyz").await {
@@ -74,7 +76,7 @@ async fn k6_a_damaged_history_is_a_reason_not_to_be_ready_and_is_said_once() {
     assert!(get(&address, "/status").await.1.contains(r#""ready":false"#));
     // It records all the same.
     set.shop.create("b", "1").await;
-    recorded(&address, 2).await;
+    recorded(&address, 3).await;
     let (_, said, _) = on_thread(move || daemon.end_with("-TERM")).await;
     let times = said.iter().filter(|line| line.contains("recording goes on")).count();
     assert_eq!(times, 1, "{said:#?}");
