@@ -26,7 +26,7 @@ mod limits;
 mod probes;
 
 /// Longer than anything takes.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// A webhook that says what it gets, and answers as it is told to.
 struct Hook {

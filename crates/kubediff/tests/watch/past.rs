@@ -9,7 +9,6 @@ mod terminal;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use control_plane::ControlPlane;
 use http::Request;
@@ -19,7 +18,7 @@ use kube_client::{Client, Config};
 use kubediff_history::{Reader, Scope};
 use serde_json::{Value, json};
 
-use crate::session::Session;
+use crate::session::{PATIENCE, Session};
 use crate::viewers::{admin, send};
 
 /// Whether kubectl is missing. Without it these tests show less, which CI does not accept.
@@ -110,7 +109,7 @@ impl<'a> Town<'a> {
                 tokio::task::yield_now().await;
             }
         };
-        tokio::time::timeout(Duration::from_secs(60), same).await.expect("the history has it all");
+        tokio::time::timeout(PATIENCE, same).await.expect("the history has it all");
         Timestamp::now()
     }
 
@@ -122,7 +121,7 @@ impl<'a> Town<'a> {
                 tokio::task::yield_now().await;
             }
         };
-        tokio::time::timeout(Duration::from_secs(60), known).await.expect("the daemon has asked for it");
+        tokio::time::timeout(PATIENCE, known).await.expect("the daemon has asked for it");
     }
 
     /// The program at a time, with a client as its command.

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
 use control_plane::ControlPlane;
 use http::{Method, Request, StatusCode};
@@ -19,7 +18,7 @@ use kube_client::{Client, Config};
 use serde_json::{Value, json};
 
 use crate::daemon::get;
-use crate::session::Session;
+use crate::session::{PATIENCE, Session};
 
 const CHART: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/chart");
 
@@ -215,7 +214,7 @@ async fn serve(server: &ControlPlane, folder: &Path, token: &str) -> (Session, S
 /// Waits until the history has a change of this object.
 async fn recorded(folder: &Path, resource: &'static str, name: &'static str) {
     let history = folder.join("history.db");
-    let asked = tokio::time::timeout(Duration::from_secs(60), async {
+    let asked = tokio::time::timeout(PATIENCE, async {
         loop {
             let mut command = Command::new(env!("CARGO_BIN_EXE_kubediff"));
             command.args(["log", &format!("{resource}/{name}"), "-n", "default", "--oneline", "--history"]);

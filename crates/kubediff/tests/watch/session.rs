@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use control_plane::ControlPlane;
 
 /// Longer than anything takes.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
 
 /// How long the next line of a stream is waited for: silence ends the wait sooner than other lines do, which may be endless.
 struct Wait(Instant);

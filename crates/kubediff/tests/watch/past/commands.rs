@@ -2,7 +2,6 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use http::Request;
@@ -14,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::equality::{METADATA, ask, leveled};
 use super::{Town, kubectl_is_missing, output};
+use crate::session::PATIENCE;
 
 /// A line of kubectl, and what it prints; `!` before a line that is refused.
 const LINES: &[(&str, &[&str])] = &[
@@ -211,7 +211,7 @@ async fn caches_of_clients_are_filled_from_the_past_and_follow_now() {
         let factory = SharedInformerFactory::new(past.config().await).unwrap();
         let maps = factory.informer::<ConfigMap>();
         factory.start();
-        factory.wait_for_sync(Duration::from_secs(60)).await.unwrap();
+        factory.wait_for_sync(PATIENCE).await.unwrap();
         assert!(maps.lister().namespace(&town.namespace).get("settings").is_ok_and(|it| it.is_some()));
         factories.push((factory, maps));
     }
@@ -228,8 +228,7 @@ async fn caches_of_clients_are_filled_from_the_past_and_follow_now() {
     crate::viewers::send(&town.admin, "DELETE", &format!("{maps}/later"), json!({})).await;
     let mut told = Vec::new();
     while told.len() < 3 {
-        let event =
-            tokio::time::timeout(Duration::from_secs(60), events.next()).await.unwrap().unwrap().unwrap();
+        let event = tokio::time::timeout(PATIENCE, events.next()).await.unwrap().unwrap().unwrap();
         let (kind, object) = match event {
             kube_client::core::WatchEvent::Added(object) => ("added", object),
             kube_client::core::WatchEvent::Modified(object) => ("modified", object),
@@ -249,7 +248,7 @@ async fn caches_of_clients_are_filled_from_the_past_and_follow_now() {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(60), arrived).await.expect("the informer of now has it");
+    tokio::time::timeout(PATIENCE, arrived).await.expect("the informer of now has it");
     assert!(!known(0));
     for (factory, _) in factories {
         factory.shutdown().await;

@@ -16,6 +16,7 @@ use kube_client::Client;
 use serde_json::{Value, json};
 
 use super::{Town, kubectl_is_missing, output};
+use crate::session::PATIENCE;
 use crate::viewers::send;
 
 const MOMENTS: usize = 20;
@@ -254,7 +255,7 @@ async fn the_past_equals_what_the_server_answered() {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(std::time::Duration::from_secs(60), served).await.unwrap();
+    tokio::time::timeout(PATIENCE, served).await.unwrap();
     town.record().await;
     let mut life = Life { town: &town, random: Rng::with_seed(seed), made: BTreeMap::new() };
     let mut moments = Vec::new();
