@@ -100,12 +100,13 @@ pub fn build_examples(names: &[&str]) -> PathBuf {
 /// Builds programs of this workspace. With all its packages chosen, dependencies have the features that the tests have.
 fn member(programs: &[&str], target: &Path) -> Command {
     let mut cargo = cargo(target);
-    cargo.current_dir(REPOSITORY).arg("--workspace").args(programs);
+    cargo.arg("--workspace").args(programs);
     cargo
 }
 
 fn cargo(target: &Path) -> Command {
-    let mut cargo = Command::new(env!("CARGO"));
+    // Without the variables of the test's package, which some build scripts watch: what depends on them would be built again, here and next.
+    let mut cargo = tooling::process::cargo(Path::new(REPOSITORY));
     cargo.args(["build", "--quiet", "--locked"]).env("CARGO_TARGET_DIR", target);
     cargo
 }
