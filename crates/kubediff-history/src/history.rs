@@ -140,11 +140,11 @@ impl History {
         Ok(values::number(self.0.last()))
     }
 
-    /// Says what commits have passed over since the last call: damaged versions, which those after them are no differences to.
+    /// Whether commits since the last call have found the newest version of an object damaged. They store the next one as a whole.
     ///
     /// # Errors
     ///
-    /// [`Error::Damaged`] for the first of them. What was committed is stored all the same.
+    /// [`Error::Damaged`] for the first such version. What was committed is stored all the same.
     pub fn passed_over(&mut self) -> Result<(), Error> {
         self.0.reworking(|packing, _| packing.damage.take().map_or(Ok(()), Err))
     }

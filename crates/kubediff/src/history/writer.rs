@@ -241,7 +241,7 @@ impl HistoryWriter {
         let number = history.commit(&self.batch)?;
         let passed_over = history.passed_over();
         drop(history);
-        // It is said, and recording goes on.
+        // Damage is trouble from now on, and recording goes on.
         let _ = self.history.noticing(passed_over);
         self.batch = Batch::default();
         (self.bytes, self.is_urgent, self.committed) = (0, false, Instant::now());
