@@ -105,7 +105,7 @@ fn member(programs: &[&str], target: &Path) -> Command {
 }
 
 fn cargo(target: &Path) -> Command {
-    // Without the variables of the test's package, which some build scripts watch: what depends on them would be built again, here and next.
+    // Without the variables of the test's package: with them, cargo would build most of the workspace again.
     let mut cargo = tooling::process::cargo(Path::new(REPOSITORY));
     cargo.args(["build", "--quiet", "--locked"]).env("CARGO_TARGET_DIR", target);
     cargo

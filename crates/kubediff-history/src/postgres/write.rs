@@ -465,7 +465,7 @@ impl Writer {
             (What::Known | What::Noise, Some(live)) if live.body.is_some() => {
                 self.noise(rows, observation, at, key, known)
             }
-            // Nothing is known that this could differ from, so the history of the object begins here.
+            // Nothing is known that this could differ from: the history of the object begins here, or goes on after a damaged version.
             (What::Known | What::Noise, _) => self.version(db, rows, observation, (at, kind), known, None),
             // An Event that was left out when it came is left out when it goes.
             (What::Event, None) if observation.record.verb == Verb::Deleted => Ok(()),

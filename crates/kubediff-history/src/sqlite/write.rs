@@ -173,7 +173,7 @@ impl BatchWriter {
             (What::Known | What::Noise, Some(known)) if known.body.is_some() => {
                 self.noise(connection, observation, at, key, known)
             }
-            // Nothing is known that this could differ from, so the history of the object begins here.
+            // Nothing is known that this could differ from: the history of the object begins here, or goes on after a damaged version.
             (What::Known | What::Noise, known) => {
                 self.version(connection, observation, (at, kind), known, None)
             }

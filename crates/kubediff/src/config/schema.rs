@@ -7,33 +7,27 @@ use super::Config;
 use super::value::{Secret, Text};
 use crate::Glob;
 
-impl<T> JsonSchema for Text<T> {
-    fn inline_schema() -> bool {
-        true
-    }
+/// Types that a configuration has as strings.
+macro_rules! strings {
+    ($($head:tt)+) => {
+        $($head)+ {
+            fn inline_schema() -> bool {
+                true
+            }
 
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        String::schema_name()
-    }
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                String::schema_name()
+            }
 
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        String::json_schema(generator)
-    }
+            fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+                String::json_schema(generator)
+            }
+        }
+    };
 }
 
-impl JsonSchema for Glob {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        String::schema_name()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        String::json_schema(generator)
-    }
-}
+strings!(impl JsonSchema for Glob);
+strings!(impl<T> JsonSchema for Text<T>);
 
 impl JsonSchema for Secret {
     fn schema_name() -> std::borrow::Cow<'static, str> {
